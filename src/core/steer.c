@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Steering a stack: its state and its policy.  Promises: each change is one transaction on the stack's own row, so that
- * two people who steer at once get one change after the other; a pop that begins after a change goes by it.
+ * two people who steer at once get one change after the other; a pop that begins after a change goes by it.  Only the
+ * priority is changed after that, some spans at a time, so that no pop waits for all of them.
  */
 #include "core/core.h"
+#include "core/span.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define NOTE_MAX 255
+#define MOVED_AT_ONCE 500 /* spans */
 
 /* Would the next step pause it again? */
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
@@ -74,10 +77,41 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	js_sql_must(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
 		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
-	if (p->priority != JOBSTACK_PRIORITY_UNCHANGED) {
-		int64_t rank = -(int64_t)p->priority;
+	return 0;
+}
 
-		js_sql_stmt(sql, "UPDATE span SET `rank`=%d WHERE stack_id=%u AND `rank`<>%d", rank, stack_id, rank);
+/* Moves the spans of a class that stand behind RANK, or with LOWER before it, to RANK. What is to stand further ahead
+ * moves from the front, and what is to stand further back from the back: so those that have moved and the others are
+ * in their order all the time. */
+static int move_spans(struct jobstack *handle, const struct js_stack *s, uint64_t class, int64_t rank, int lower,
+		      struct jobstack_error *error)
+{
+	uint64_t left;
+
+	JS_TRY(js_handle_ask_number(handle, &left, error,
+				    lower ? "SELECT COUNT(*) FROM span WHERE stack_id=%u AND class=%u AND `rank`<%d"
+					  : "SELECT COUNT(*) FROM span WHERE stack_id=%u AND class=%u AND `rank`>%d",
+				    s->id, class, rank));
+	for (uint64_t n; left > 0; left -= n) {
+		n = left < MOVED_AT_ONCE ? left : MOVED_AT_ONCE;
+		JS_TRY(js_handle_change(
+			handle, 0, NULL, error,
+			lower ? "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
+				"`rank`<%d ORDER BY `rank` DESC,pos DESC LIMIT %u"
+			      : "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
+				"`rank`>%d ORDER BY `rank`,pos LIMIT %u",
+			rank, s->id, class, rank, n));
+	}
+	return 0;
+}
+
+/* Waiting spans before ready ones, because one whose retry becomes due meanwhile becomes ready. */
+static int set_priority(struct jobstack *handle, const struct js_stack *s, int32_t priority,
+			struct jobstack_error *error)
+{
+	for (uint64_t class = JS_HELD + 1; class -- > JS_READY;) {
+		JS_TRY(move_spans(handle, s, class, -(int64_t)priority, 0, error));
+		JS_TRY(move_spans(handle, s, class, -(int64_t)priority, 1, error));
 	}
 	return 0;
 }
@@ -94,5 +128,7 @@ int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	JS_TRY(js_stack_policy_sql(&sql, s.id, &p, error));
 	status = js_db_commit(handle->db, &sql, NULL, error);
+	if (status == 0 && p.priority != JOBSTACK_PRIORITY_UNCHANGED)
+		status = set_priority(handle, &s, p.priority, error);
 	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }

@@ -93,7 +93,9 @@ static const struct call {
 } calls[] = {
 	{"step", do_step, ready_step, 0, 1, 3, 1, 1, NULL},
 	{"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "gate WHERE stack_id="},
-	{"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "span WHERE stack_id="},
+	{"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "stack WHERE stack_id="},
+	{"waiting", do_set, ready_nothing, 1, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
+	{"ready", do_set, ready_nothing, 2, 5, 0, 0, 1, "span WHERE class=0 AND stack_id="},
 	{"prune", do_prune, ready_prune, 0, 3, 0, 0, 1, "attempt WHERE final=1 AND stack_id="},
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -124,7 +126,9 @@ static void end_call(const struct call *c, struct rival *r)
 		assert_true(
 			sql(holder,
 			    "SELECT COUNT(*) FROM stack JOIN gate USING(stack_id) WHERE max_running=5 AND name='%s'",
-			    r->stack) == 1);
+			    r->stack) == 1 &&
+			sql(holder, "SELECT COUNT(*) FROM span WHERE `rank`<>-9 AND stack_id=%" PRIu64,
+			    id_of(r->stack)) == 0);
 	audit(r->stack, c->line, c->running, c->done, c->dead);
 }
 
@@ -212,6 +216,51 @@ static void pop_and_priority(void **state)
 	ENDS(&p, 0);
 	assert_int_equal(p.batch.count, 1);
 	audit("raised", 2, 1, 0, 0);
+	over(&s);
+	over(&p);
+}
+
+static int do_lower(struct rival *r)
+{
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+
+	policy.priority = -9;
+	return jobstack_set_policy(r->handle, r->stack, &policy, &r->error);
+}
+
+/* A stack of 1,200 spans, whose priority is changed in pieces.  When one piece waits, those that came before it hold
+ * nobody up, the ledger balances, and the next entry is the one that would be next without the change. */
+static void pop_between_pieces(void **state)
+{
+	int (*const change[])(struct rival *) = {do_set, do_lower};
+	struct rival s = rival("pieces"), p = rival("pieces");
+	uint64_t id;
+
+	(void)state;
+	push_numbered("pieces", NULL, 1200);
+	id = id_of("pieces");
+	(void)sql(holder, "DELETE FROM span WHERE stack_id=%" PRIu64, id);
+	(void)sql(holder,
+		  "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses) SELECT "
+		  "stack_id,0,0,entry_id,entry_id,entry_id,1,0,0 FROM entry WHERE stack_id=%" PRIu64,
+		  id);
+	p.k = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		hold("span WHERE lo=600 AND stack_id=%" PRIu64, id);
+		start(&s, change[i]);
+		until_waiting(1);
+		assert_int_equal(sql(observer, "SELECT COUNT(*) FROM %s.span WHERE `rank`=%d AND stack_id=%" PRIu64,
+				     database(), i == 0 ? -9 : 9, id),
+				 500);
+		OK(do_pop(&p));
+		assert_int_equal(jobstack_batch_entry(&p.batch, 0)->entry, i + 1);
+		jobstack_batch_free(&p.batch);
+		audit("pieces", 1199 - i, i + 1, 0, 0);
+		release();
+		ENDS(&s, 0);
+		assert_int_equal(sql(holder, "SELECT COUNT(DISTINCT `rank`) FROM span WHERE stack_id=%" PRIu64, id), 1);
+	}
+	audit("pieces", 1198, 2, 0, 0);
 	over(&s);
 	over(&p);
 }
@@ -353,9 +402,9 @@ static void prune_and_claims(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCHEDULE(packet_late),	    SCHEDULE(reply_lost),	 SCHEDULE(ghost),
-		SCHEDULE(pop_and_priority), SCHEDULE(pops_at_the_limit), SCHEDULE(prune_and_requeue),
-		SCHEDULE(prune_and_claims)};
+		SCHEDULE(packet_late),	     SCHEDULE(reply_lost),	   SCHEDULE(ghost),
+		SCHEDULE(pop_and_priority),  SCHEDULE(pop_between_pieces), SCHEDULE(pops_at_the_limit),
+		SCHEDULE(prune_and_requeue), SCHEDULE(prune_and_claims)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }
