@@ -172,7 +172,8 @@ static void count_part(struct js_pushing *p)
 	p->result.skipped += p->dropped;
 }
 
-/* Puts the part onto the stack by INSERT. */
+/* Puts the part onto the stack by INSERT.  A part behind one that had only new names is tried as it is: a known name
+ * fails on its key, and the part is checked then. */
 static int put_part(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status, lost = 0, now;
@@ -181,7 +182,7 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 	for (unsigned race = 0; race < RACES_MAX; race++) {
 		struct js_sql sql = {0};
 
-		status = p->options->unique ? js_unique_drop(p, &holder, &held, error) : 0;
+		status = p->options->unique && (race > 0 || !p->all_new) ? js_unique_drop(p, &holder, &held, error) : 0;
 		if (status == 0 && holder != 0) {
 			status = js_holder_wait(p, holder, held, error);
 			if (status == 0)
@@ -189,6 +190,7 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 		}
 		if (status != 0)
 			return status;
+		p->all_new = p->dropped == 0;
 		if (p->to - p->from == p->dropped) {
 			p->result.skipped += p->dropped;
 			return 0;

@@ -39,6 +39,7 @@ struct js_pushing {
 	size_t n;
 	int64_t first_us;	  /* when its first name came */
 	size_t from, to, dropped; /* the part of it that is being sent, and how many of that are dropped */
+	int all_new;		  /* nothing was dropped of the part before */
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;
 };

@@ -78,6 +78,11 @@ check 'absolute ones from there' sh -c 'cd / && jobstack push -s odd /absolute'
 numbered 1 5000 >five
 is 'unique, first' "$(head -3000 five | jobstack push --unique -s u)" '3000 pushed'
 is 'unique, again and more' "$(jobstack push --unique -s u -a five)" '2000 pushed, 3000 skipped (known already)'
+# parts of 2,000: behind the first, which is new, the others are not checked before they are sent
+is 'unique: known names, and doubled ones, behind many new ones' "$({ seq -f /n/%.0f 4500; head -7 five; seq -f /n/%.0f 4495 6600; echo /n/1; seq -f /n/%.0f 6601 9000; } |
+	jobstack push --unique -s u)" '9000 pushed, 14 skipped (known already)'
+is '... each is there once' "$(sql "SELECT CONCAT(COUNT(*),' ',COUNT(DISTINCT datapath)) FROM entry JOIN stack USING(stack_id) WHERE name='u'")" '14000 14000'
+check '... the ledger balances' jobstack check -s u
 mkfifo pipe
 set -m # or what runs in the background would ignore Ctrl-C
 jobstack push --unique -s cut <pipe >cut.out 2>cut.err &
