@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 --
--- The stream of attempts (`jobstack export --follow`): each attempt is named once, in worker.closed, then in `closed`,
--- then in a numbered row of `stream`.
+-- The stream of attempts (`jobstack export --follow`).  Each attempt is in one list: first in worker.closed or in
+-- `closed`, later in a numbered row of `stream`.
 
--- What workers have closed and nobody has numbered yet; seq is the worker's of the step that wrote it.
+-- Attempts that workers have closed and no reader has numbered yet.  seq is that of the worker's step that wrote the
+-- row.
 CREATE TABLE IF NOT EXISTS closed (
     stack_id    BIGINT UNSIGNED NOT NULL,
     worker_id   BIGINT UNSIGNED NOT NULL,
@@ -12,7 +13,7 @@ CREATE TABLE IF NOT EXISTS closed (
     PRIMARY KEY (stack_id, worker_id, seq)
 ) ENGINE=InnoDB;
 
--- What has been numbered, without gaps.
+-- Numbered lists of attempts, without gaps.
 CREATE TABLE IF NOT EXISTS stream (
     stack_id    BIGINT UNSIGNED NOT NULL,
     no          BIGINT UNSIGNED NOT NULL,
@@ -20,7 +21,7 @@ CREATE TABLE IF NOT EXISTS stream (
     PRIMARY KEY (stack_id, no)
 ) ENGINE=InnoDB;
 
--- The last attempts that the worker has closed: entry:attempt, or first-last:attempt, each with a comma behind it.
+-- The newest attempts that the worker has closed: entry:attempt or first-last:attempt, each followed by a comma.
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'worker' AND column_name = 'closed') > 0, 'DO 0',
     'ALTER TABLE worker
@@ -29,8 +30,8 @@ PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
 
--- 0: recorded before there was a stream.  There is no default, so a program of an earlier version, which would not name
--- an attempt in the stream, can't record one any more.
+-- 0: recorded before there was a stream.  There is no default, so a program of an earlier version, which would not add
+-- its attempts to the stream, gets an error.
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'attempt' AND column_name = 'listed') > 0, 'DO 0',
     'ALTER TABLE attempt
@@ -39,7 +40,8 @@ PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
 
--- Entries above it have no such attempt.  It comes after the column above, behind which no such attempt is added.
+-- Entries above this number have no attempt with listed = 0.  It is set after `listed` was added, since from then on no
+-- such attempt is recorded.
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'stack' AND column_name = 'history') > 0, 'DO 0',
     'ALTER TABLE stack

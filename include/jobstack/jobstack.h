@@ -64,8 +64,8 @@ extern "C" {
 #define JOBSTACK_STACK_MAX 128	   /* a stack's name: letters, digits and . _ - + = @ : , not first - or . */
 #define JOBSTACK_POP_MAX 500	   /* entries that one pop may claim */
 
-/* Stacks whose names begin like this are canaries: their entries only show that everything works (scripts/canary).
- * jobstack_newest and jobstack_files leave them out, and so do reports of all stacks. */
+/* Stacks whose names begin with this belong to scripts/canary, which tests an installation.  jobstack_newest and
+ * jobstack_files leave them out, and so do reports of all stacks. */
 #define JOBSTACK_CANARY "canary-"
 
 /* Results.  The negative of EUSAGE, ENODB, EBUG and EPERM is the exit status of the command. */
@@ -799,7 +799,7 @@ struct jobstack_item {
 	const char *note; /* state CANCELLED: the note of jobstack_cancel; or NULL */
 	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
 	int64_t program, mount, platform; /* numbers of facts: of the attempt, and the last one of its worker */
-	const char *cursor; /* of an export of the stream: what jobstack_export_options.after takes; else NULL */
+	const char *cursor; /* in an export of the stream: a value for jobstack_export_options.after; else NULL */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
@@ -897,8 +897,8 @@ struct jobstack_export_options {
 	int64_t within_us; /* only what ended at most this long ago, by the server's clock; -1: everything */
 	int no_datapath;   /* leave out the datapaths, which is faster */
 	int tails;	   /* give err_tail too */
-	const char *after; /* the stream, behind the item with this cursor; "0": from its first */
-	int64_t follow;	   /* the stream, without an end */
+	const char *after; /* export the stream, after the item with this cursor; "0": from its first item */
+	int64_t follow;	   /* export the stream, and wait for more at its end */
 };
 /* clang-format off */
 #define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0, 0, NULL, 0}
@@ -911,13 +911,13 @@ struct jobstack_export_options {
  * state is now.  By entry: each entry that was pushed up to the call, once.  Its state and last attempt are those of
  * one moment during the call, but not the same moment for all.  An entry that runs comes with the attempt that runs.
  *
- * The stream (AFTER or FOLLOW, by attempt only) has each attempt once, in an order that never changes: about that in
- * which they were recorded, and each item has a cursor.  However a caller ended, going on behind the last cursor that
- * it has kept gives all the others, each once; also those whose transaction was committed later.  Attempts that are
- * pruned before they are read are missing.  The call changes the database, so its account needs the right to.  With
- * FOLLOW it goes on until FN stops it; FN gets an ITEM that is NULL whenever there is nothing more, about twice a
- * second.  Errors: EUSAGE (not a cursor of this stack), ECONFLICT (the database was set back to a time before this
- * cursor), EMISSING (the stack was dropped).
+ * The stream (AFTER or FOLLOW, by attempt only) has each attempt once.  Its order never changes, and is roughly the
+ * order in which attempts were recorded.  Each item has a cursor.  A caller that was interrupted continues after the
+ * last cursor that it has kept, and gets all other attempts, each once, even those whose transactions were committed
+ * later. Attempts that are pruned before they are read are missing.  The call writes to the database, so the account
+ * needs that right.  With FOLLOW it continues until FN stops it.  While there is nothing new, FN is called with ITEM
+ * NULL about twice a second.  Errors: EUSAGE (not a cursor of this stack), ECONFLICT (the database was set back to a
+ * time before this cursor), EMISSING (the stack was dropped).
  *
  * It reads page by page by primary keys.  Memory is constant (some 10 MB; more if workers hold over 100,000 entries),
  * no transaction lasts longer than one page, and none is open while FN runs. */
@@ -1002,7 +1002,7 @@ struct jobstack_prune_options {
 	int (*keep)(void *ctx);
 	jobstack_progress_fn *progress; /* NULL: none.  It counts entry numbers */
 	void *ctx;			/* of all three */
-	int64_t usage;			/* not 0: no entries, but what was recorded beside them: see below */
+	int64_t usage; /* not 0: delete records of packages and platforms instead of entries: see below */
 };
 /* clang-format off */
 #define JOBSTACK_PRUNE_OPTIONS_INIT {sizeof(struct jobstack_prune_options), 0, 0, NULL, NULL, NULL, NULL, 0}
@@ -1023,9 +1023,10 @@ struct jobstack_prune_result { /* what was deleted, or in a dry run would be */
  * attempts; then the workers and pushes to which nothing belongs any more.  Dead entries stay.  The names of a stack
  * with unique ones stay too, so that they are not pushed again.  It works in chunks, each a transaction, and can run
  * beside workers.  An entry that is requeued at the same time is either requeued or deleted.  The counts are correct
- * wherever it is cut short.  Memory is constant (some 10 MB).  With USAGE it deletes what workers that ended longer ago
- * have recorded of Python packages and of their platform, and nothing else; ITEM, KEEP and PROGRESS are not called.
- * RESULT (may be NULL) is filled on errors too.  Errors: EMISSING; ECONFLICT if the stack is being dropped; ESTOPPED.
+ * wherever it is cut short.  Memory is constant (some 10 MB).  With USAGE it deletes only the records of Python
+ * packages and platforms, of workers that ended longer ago than OPTIONS say.  ITEM, KEEP and PROGRESS are not called
+ * then. RESULT (may be NULL) is filled on errors too.  Errors: EMISSING; ECONFLICT if the stack is being dropped;
+ * ESTOPPED.
  */
 int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobstack_prune_options *options,
 		   struct jobstack_prune_result *result, struct jobstack_error *error);
