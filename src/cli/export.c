@@ -51,10 +51,9 @@ static const struct js_opt table[] = {
 	 "failed, lost, dead,\ncancelled, moved (default: all)",
 	 CLI_WORD(&export.states_arg)},
 	{0, "since", "WHEN", "leave out what ended before this time: " CLI_SINCE_HELP, CLI_WORD(&export.since_arg)},
-	{0, "follow", NULL,
-	 "the stream of attempts: each has a field \"cursor\"; wait for more until\nyou press Ctrl-C",
+	{0, "follow", NULL, "print attempts as they end, each with a field \"cursor\", until you press\nCtrl-C",
 	 CLI_FLAG(&export.follow)},
-	{0, "after", "CURSOR", "the stream of attempts behind the one with this cursor; 0: from the\nfirst",
+	{0, "after", "CURSOR", "print the attempts after the one with this cursor; 0: from the first",
 	 CLI_WORD(&export.o.after)},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl", NULL},
 	CLI_OPTS_DATABASE,
@@ -166,7 +165,7 @@ static int add_record(void *ctx, const struct jobstack_item *item)
 {
 	struct exporting *x = ctx;
 
-	if (item == NULL) /* the end of the stream for now */
+	if (item == NULL) /* nothing more to read at the moment */
 		return write_out(x) != 0 || flush_out(x) != 0 || cli_stop;
 	if (item->cursor != NULL)
 		add_streamed(x, item);
@@ -197,8 +196,8 @@ static int print_export(struct cli *cli)
 	status = jobstack_export(cli->handle, cli->stack, &x->o, add_record, x, &cli->error);
 	if (x->out.failed)
 		status = js_error_memory(&cli->error);
-	else if (status != JOBSTACK_EMISSING && status != JOBSTACK_EUSAGE) /* where nothing is read is no head either */
-		(void)write_out(x);					   /* before an error, too: whole rows */
+	else if (status != JOBSTACK_EMISSING && status != JOBSTACK_EUSAGE) /* nothing was read: no header */
+		(void)write_out(x); /* after an error too, whole rows are printed */
 	cli_progress_end(&x->progress);
 	if (x->write_errno != 0)
 		status = CLI_YES; /* cli_end tells, and makes it what it is */

@@ -95,9 +95,9 @@ static int fail_unknown(struct cli *cli, const char *word)
 		if (strcmp(ends[i], word) == 0)
 			return cli_usage(
 				cli,
-				"there is no command \"%s\": `jobstack kill -s NAME ENTRY` ends one entry, `jobstack "
-				"pause -s NAME` starts no more of them, `jobstack cancel -s NAME --all` gives up all "
-				"that have not started, and scancel or kill ends workers",
+				"there is no command \"%s\": `jobstack kill -s NAME ENTRY` ends one entry.  `jobstack "
+				"pause -s NAME` keeps others from starting.  `jobstack cancel -s NAME --all` gives up "
+				"all that have not started.  scancel or kill ends workers",
 				word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
 		if (strcmp(foreign[i][0], word) == 0)

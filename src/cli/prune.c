@@ -30,9 +30,8 @@ static const struct js_opt table[] = {
 	 "--json` prints it",
 	 CLI_WORD_ONCE(&path)},
 	{0, "usage", NULL,
-	 "remove no entries, but which Python packages and platforms were used,\nas recorded by workers that ended "
-	 "longer "
-	 "ago than D",
+	 "instead of entries, remove the records of Python packages and\nplatforms, of workers that ended longer ago "
+	 "than D",
 	 CLI_FLAG(&usage)},
 	{0, "dry-run", NULL, "only print how many would be pruned", CLI_FLAG(&options.dry_run)},
 	CLI_OPTS_YES,
@@ -45,7 +44,7 @@ static int check_prune(struct cli *cli)
 	options.older_us = older_us;
 	options.usage = usage;
 	if (usage && path != NULL)
-		return cli_usage(cli, "--usage has no archive: `jobstack report` shows what it removes");
+		return cli_usage(cli, "--archive can't be used with --usage");
 	return older_us >= 0 ? 0 : cli_usage(cli, "--older-than is required: it says what may be pruned");
 }
 
@@ -92,7 +91,7 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 		return CLI_YES;
 	if (usage) {
 		(void)printf("%s %s of \"%s\"%s%s%s\n", options.dry_run ? "would remove" : "removed",
-			     words_of_usage(r).text, cli->stack, older ? " (recorded over " : "",
+			     words_of_usage(r).text, cli->stack, older ? " (of workers that ended over " : "",
 			     older ? view_duration(options.older_us).text : "", older ? " ago)" : "");
 		return CLI_YES;
 	}

@@ -50,7 +50,7 @@ static int choose_shared(struct cli *cli, void *ctx, int key, const char *arg)
 		       (strlen(insight_share_words[i]) != len || strncmp(insight_share_words[i], arg, len) != 0))
 			i++;
 		if (i == INSIGHT_SHARE_KINDS)
-			return cli_usage(cli, "--share takes some of " SHARED ", with commas between them");
+			return cli_usage(cli, "--share: unknown word \"%.*s\"; choose from " SHARED, (int)len, arg);
 		share.shown |= 1u << i;
 		arg += len + (arg[len] == ',');
 	}
@@ -64,7 +64,7 @@ static int is_public(const void *ctx, const char *package)
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACKS,
-	{'a', "all", NULL, "all stacks of the database, but for canaries (canary-...)", CLI_FLAG(&all)},
+	{'a', "all", NULL, "all stacks of the database, except those called canary-...", CLI_FLAG(&all)},
 	{0, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP, CLI_WORD(&since)},
 	{0, "within", "D", "recommend a number of workers for this wall time",
 	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
@@ -76,9 +76,8 @@ static const struct js_opt table[] = {
 	{0, "every", "D", "with --html: write it again every D, until nothing is left to do; the page\nreloads itself",
 	 CLI_TIME(&every_us, JS_SECOND_US, "a duration of at least 1 s, such as 30 or 5m")},
 	{0, "share", "[WHAT,...]",
-	 "for others to read: leave out datapaths, arguments, users, packages that\nthe site does not list, and "
-	 "messages "
-	 "of commands, except those named here:\n" SHARED,
+	 "make a report to give to others: leave out datapaths, arguments, users,\nmessages (of commands) and packages "
+	 "(that the site does not list),\nexcept the kinds named in WHAT, such as --share=users,packages",
 	 CLI_BY(choose_shared, NULL)},
 	CLI_OPTS_REST};
 
@@ -135,7 +134,7 @@ static int read_findings(struct cli *cli, struct insight_io *io)
 	return status;
 }
 
-/* One stack has been read already. */
+/* If there is only one stack, R has its attempts already. */
 static int add_findings(struct cli *cli, const struct insight_report *r)
 {
 	struct insight_io io = {.tally = cli->stacks_n < 2 && r != NULL && since == NULL ? r->tally : NULL};

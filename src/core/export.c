@@ -53,9 +53,9 @@ struct exporting {
 	size_t rows;
 	struct js_stream_block block;
 	uint64_t no;   /* of the block; 0: what was recorded before there was a stream */
-	uint64_t done; /* its attempts up to number DONE_ATTEMPT of entry DONE were told before */
+	uint64_t done; /* attempts up to this entry and DONE_ATTEMPT were reported before */
 	uint64_t done_attempt;
-	int streaming, unlisted; /* items have a cursor; only what is in no block is read */
+	int streaming, unlisted; /* items have a cursor; only attempts with listed = 0 are read */
 	char cursor[96];
 	struct js_buf bytes;
 	uint64_t workers[PAGE];
@@ -391,7 +391,7 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-/* Those of entries up to TAIL. */
+/* Attempts of entries up to TAIL. */
 static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_error *error)
 {
 	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
@@ -434,10 +434,11 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 
 static int refuse_cursor(const struct exporting *x, const char *why, struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_EUSAGE, "the cursor \"%.100s\" %s", x->o.after, why);
+	return js_error_set(error, JOBSTACK_EUSAGE, "the cursor \"%.100s\" %s: 0 begins with the first attempt",
+			    x->o.after, why);
 }
 
-/* "stack.block.entry.attempt": where to go on. */
+/* A cursor is "stack.block.entry.attempt": reading continues after this attempt. */
 static int read_cursor(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t part[4], last;
@@ -450,13 +451,11 @@ static int read_cursor(struct exporting *x, struct jobstack_error *error)
 
 		part[i] = strtoull(at, &end, 10);
 		if (*at < '0' || *at > '9' || *end != (i < 3 ? '.' : '\0'))
-			return refuse_cursor(
-				x, "is none: it is the field \"cursor\" of a record, or 0 to begin with the first",
-				error);
+			return refuse_cursor(x, "is not the field \"cursor\" of a record", error);
 		at = end + 1;
 	}
 	if (part[0] != x->stack.id)
-		return refuse_cursor(x, "is of another stack, or of one of this name that was dropped", error);
+		return refuse_cursor(x, "belongs to another stack, or to a dropped one of the same name", error);
 	JS_TRY(js_handle_ask_number(x->handle, &last, error, "SELECT COALESCE(MAX(no),0) FROM stream WHERE stack_id=%u",
 				    x->stack.id));
 	x->no = part[1];
@@ -485,7 +484,7 @@ static int tell_block(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-/* What was recorded before there was a stream; this becomes no more. */
+/* Attempts that were recorded before there was a stream (listed = 0).  No new ones are added. */
 static int tell_unlisted(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t end;
@@ -511,7 +510,7 @@ static int still_exists(struct exporting *x, struct jobstack_error *error)
 	return x->stack.id == id ? 0 : js_stack_refuse_dropped(x->stack.name, error);
 }
 
-/* All that is in the stream, and as long as the caller follows, what comes. */
+/* Everything in the stream; with FOLLOW, also what is added later. */
 static int tell_stream(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t last = 0;
@@ -542,7 +541,7 @@ static int tell_stream(struct exporting *x, struct jobstack_error *error)
 static int tell_all(struct exporting *x, struct jobstack_error *error)
 {
 	if (x->o.by_entry && (x->o.follow || x->o.after != NULL))
-		return js_error_set(error, JOBSTACK_EUSAGE, "entries can't be followed, only attempts");
+		return js_error_set(error, JOBSTACK_EUSAGE, "only attempts can be followed, not entries");
 	if (x->o.follow || x->o.after != NULL)
 		return tell_stream(x, error);
 	return x->o.by_entry ? tell_entries(x, error) : tell_attempts(x, x->stack.tail, error);

@@ -125,9 +125,9 @@ static void take_step(void *ctx, const struct js_row *row)
 		js_batch_add(s->batch, s->claim, row->col[0], row->col[1], row->len[1]);
 }
 
-/* Where the names of the attempts go, for the stream: to the worker's row if there is space; else, with those that are
- * there, to a row of their own.  A long list goes there alone, and so does that of a worker that was loaded, since how
- * much its row has is not known. */
+/* Where the list of closed attempts goes, for the stream.  If the column of the worker's row has space, it is appended
+ * there.  Else the column and the list move to a row of the table `closed`.  A list that is longer than the column goes
+ * to the table alone.  So does that of a worker that was loaded, because the length of its column is not known. */
 static int goes_alone(const struct stepping *s)
 {
 	return s->w->born_us < 0 || s->closed.len > JS_STREAM_COLUMN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The stream of attempts.  Promises: each attempt is in one block, once; a block never changes; when a block can be
- * seen, so can all with lower numbers.  DESIGN.md, "The stream", says why.
+ * The stream of attempts.  Promises: each attempt is in exactly one block, once.  A block never changes.  When a block
+ * is visible, so are all blocks with lower numbers.  DESIGN.md, "The stream", explains why.
  */
 #include "core/stream.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define PIECES 250	/* rows that make a block, at most */
-#define BLOCK_MAX 65536 /* bytes of a block, but for its last piece */
+#define BLOCK_MAX 65536 /* bytes of a block; its last piece may exceed it */
 #define RACES_MAX 100
 #define RACE_US 5000
 #define LOOK 500 /* attempts looked for by one query */
@@ -111,7 +111,7 @@ int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, stru
 	if (b->failed)
 		return js_error_memory(error);
 	if (b->damaged)
-		return js_error_set(error, JOBSTACK_EBUG, "block %" PRIu64 " of the stream can't be read", b->no);
+		return js_error_set(error, JOBSTACK_EBUG, "block %" PRIu64 " of the stream is damaged", b->no);
 	return b->no == 0 ? JOBSTACK_NOTHING : 0;
 }
 
@@ -164,7 +164,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 	js_buf_add(&g->text, row->col[2], row->len[2]);
 }
 
-/* Takes the pieces away, where they still are; a worker may have added something behind its piece. */
+/* Removes the pieces from where they were read.  A worker may have appended to its column since: that stays. */
 static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct js_sql *sql)
 {
 	if (g->columns > 0) {
@@ -190,13 +190,13 @@ static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct j
 	}
 }
 
-/* One try: 0, JOBSTACK_NOTHING, or JS_DB_GUARD or JS_DB_DUPLICATE if somebody else was faster. */
+/* One try.  Returns JS_DB_GUARD or JS_DB_DUPLICATE if another program was faster. */
 static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t stack_id, uint64_t *last,
 		       struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
-	/* one statement: what moves from a worker's row to the table meanwhile is seen once */
+	/* one statement, so that a list that moves from a worker's row to the table meanwhile is seen once */
 	JS_TRY(js_handle_ask(
 		handle, take_piece, g, error,
 		"SELECT worker_id,0,closed FROM (SELECT worker_id,closed FROM worker FORCE "
@@ -206,7 +206,7 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 		stack_id, (uint64_t)PIECES, stack_id, (uint64_t)PIECES));
 	if (g->text.failed)
 		return js_error_memory(error);
-	/* behind them: what others have moved meanwhile is in this block, or in one before it */
+	/* asked after that: a list that others have moved meanwhile is in this block or an earlier one */
 	JS_TRY(js_handle_ask_number(handle, last, error, "SELECT COALESCE(MAX(no),0) FROM stream WHERE stack_id=%u",
 				    stack_id));
 	if (g->n == 0)
@@ -226,11 +226,11 @@ int js_stream_gather(struct jobstack *handle, uint64_t stack_id, uint64_t *last,
 		status = gather_once(g, handle, stack_id, last, error);
 		if (status != JS_DB_GUARD && status != JS_DB_DUPLICATE)
 			break;
-		/* a worker has emptied its row, or somebody else gathers, which may have been a try of our own */
+		/* a worker has emptied its row, or another reader made the block (or our own packet, sent twice) */
 		status = race < RACES_MAX ? js_db_nap(handle->db, RACE_US, error)
 					  : js_error_set(error, JOBSTACK_ECONFLICT,
-							 "the last attempts can't be added to the stream: each try "
-							 "found them changed");
+							 "the newest attempts can't be read, because other programs "
+							 "keep changing them: try again");
 	}
 	if (g != NULL)
 		js_buf_free(&g->text);

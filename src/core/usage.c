@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Pruning usage.  Promises: each transaction deletes at most CHUNK rows, by their primary keys; no row of a worker is
- * locked, so nobody waits for it.
+ * Pruning usage.  Promises: each transaction deletes at most CHUNK rows, by their primary keys.  It locks no worker's
+ * row, so no worker waits for it.
  */
 #include "core/usage.h"
 
@@ -28,7 +28,7 @@ static void take_key(void *ctx, const struct js_row *row)
 	}
 }
 
-/* Workers whose rows prune has removed already are over as well. */
+/* A worker whose row was removed by an earlier prune has ended, too. */
 static int prune_packages(struct jobstack *handle, uint64_t stack_id, int64_t before_us, int dry_run, uint64_t *n,
 			  struct jobstack_error *error)
 {

@@ -112,7 +112,7 @@ static void find_bytes(struct insight_finding *f, const struct insight_tally *t,
 	if (n == 0)
 		f[0].why = f[1].why = f[5].why = "no attempt is known to have read or written at least 64 KiB";
 	else if (t->kind[INSIGHT_BOTH] == n)
-		f[5].why = "no attempt is read-heavy or write-heavy: each moves as much one way as the other";
+		f[5].why = "no attempt is read-heavy or write-heavy";
 	put(&f[0], "attempts", (double)n);
 	for (int k = 0; k < INSIGHT_KINDS; k++)
 		put(&f[0], ((const char *const[]){"read_heavy", "write_heavy", "both"})[k], ratio(t->kind[k], n));
@@ -140,9 +140,9 @@ static void find_reuse(struct insight_finding *f, const struct sample *s, size_t
 	put(&f[3], "reading", ratio(s->in_sequences[0], s->sequences[0]));
 	put(&f[3], "writing", ratio(s->in_sequences[1], s->sequences[1]));
 	if (stacks < 2 || s->files == 0)
-		f[4].why = s->files == 0
-				   ? "no file was processed"
-				   : "this is one stack: name all that share files, such as `jobstack report --io A B`";
+		f[4].why = s->files == 0 ? "no file was processed"
+					 : "only one stack was given. Name all that share files, such as `jobstack "
+					   "report --io A B`";
 	put(&f[4], "shared", ratio(s->shared, s->files));
 	put(&f[4], "written_then_read", ratio(s->chained, s->files));
 	if (s->took_cv.n == 0)

@@ -8,7 +8,7 @@
 
 #define SURE 3.0 /* standard errors */
 
-/* Wilson's bound of the share that PART of ALL shows; SIDE is -1 (below) or 1 (above). */
+/* Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1. */
 static double share_bound(double part, double all, int side)
 {
 	double z2 = SURE * SURE, p = part / all;

@@ -6,6 +6,7 @@
 
 #include "insight/tally.h"
 
-/* Sets FAILS of each node where surely twice as many attempts fail or are lost as can elsewhere, and SLOW of each whose
- * done attempts surely take a quarter longer (both: three standard errors on either side). */
+/* Sets FAILS of each node whose share of failed and lost attempts is more than twice that elsewhere, even if both are
+ * off by three standard errors.  Sets SLOW of each node whose done attempts take over a quarter longer than elsewhere,
+ * even if its own mean is off by three standard errors. */
 void insight_nodes_judge(struct insight_tally *tally);

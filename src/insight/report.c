@@ -129,7 +129,7 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
 }
 
-/* Last, so that nothing of what is left out is shown anywhere. */
+/* Called last, so that no view can show what is left out. */
 static int leave_out(const struct insight_share *share, struct insight_report *r, struct jobstack_error *error)
 {
 	for (size_t i = 0; i < INSIGHT_SLOWEST && insight_share_hides(share, INSIGHT_SHARE_DATAPATHS); i++)

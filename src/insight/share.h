@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A report that is passed on: what could name files and people is taken out of the figures, before anything shows
- * them.  What stays: counts, times, bytes; the names of stacks and nodes; kernel, processor and the memory of the job.
+ * A report that is given to others.  What could name files and people is removed from the figures before any view
+ * shows them.  Counts, times, bytes, names of stacks and nodes, kernel, processor and the job's memory stay.
  */
 #pragma once
 
@@ -29,17 +29,17 @@ struct insight_share {
 /* "datapaths" and so on, by the place of the bit. */
 extern const char *const insight_share_words[INSIGHT_SHARE_KINDS];
 
-/* Is WHAT left out?  SHARE NULL: nothing is. */
+/* Whether WHAT is left out.  If SHARE is NULL, nothing is. */
 int insight_share_hides(const struct insight_share *share, unsigned what);
 int insight_share_hides_package(const struct insight_share *share, const char *package);
 
 /* Appends "left out: datapaths, users". */
 void insight_share_say(const struct insight_share *share, struct js_buf *out);
 
-/* Takes it out of facts: a version becomes "number 1" and so on, a mount its type, a platform the machine alone.  0, or
- * -1 without memory. */
+/* Replaces the text of a program's version by "number 1" and so on, and that of a mount by its type.  Of a platform
+ * only the machine stays.  Returns 0, or -1 without memory. */
 int insight_share_facts(const struct insight_share *share, struct insight_facts *facts);
 void insight_share_mount(const struct insight_share *share, char *text);
 
-/* Takes it out of groups of failures, whose counts and endings stay. */
+/* Removes messages and programs from groups of failures.  Counts and exit statuses stay. */
 void insight_share_failures(const struct insight_share *share, struct insight_failures *failures);

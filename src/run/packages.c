@@ -263,8 +263,8 @@ static int is_known(struct js_packages *p, uint64_t entry, uint32_t attempt)
 	return known;
 }
 
-/* PATH, a tab, and the numbers of device and inode.  Whether this process sees that directory there, too: in a
- * container another one may have its name.  Cuts PATH to the directory. */
+/* PATH is a directory, a tab, and DEVICE.INODE.  Whether this process sees the same directory under that name: in a
+ * container it may be another one.  Cuts PATH to the directory. */
 static int is_same_directory(char *path)
 {
 	char *tab = strrchr(path, '\t'), *dot = tab == NULL ? NULL : strchr(tab, '.');

@@ -33,7 +33,7 @@ void js_packages_start(struct js_packages *packages, unsigned slot, uint64_t ent
 void js_packages_take(struct js_packages *packages, const char *data, size_t len);
 uint64_t js_packages_dropped(struct js_packages *packages);
 
-/* Makes NAME what a package is recorded as: in small letters, with dashes for '_' and '.'. */
+/* Changes NAME to the form in which packages are recorded: small letters, and '-' for '_' and '.'. */
 void js_packages_plain(char *name);
 
 /* Waits, for at most WAIT_US, until all that was written has been read. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Reading the site's file.  Promise: what is doubtful switches nothing on.
+ * Reading the site's file.  Promise: a file with an error switches nothing on.
  */
 #include "run/site.h"
 
@@ -67,7 +67,7 @@ static int read_setting(struct reading *r, char *line)
 	char *value, *key = js_setting_split(line, &value);
 
 	if (value == NULL)
-		return refuse_site_line(r, "there is no value: write KEY = VALUE");
+		return refuse_site_line(r, "the value is missing: write KEY = VALUE");
 	if (strcmp(key, "packages") == 0) {
 		r->site->packages = strcmp(value, "1") == 0;
 		return r->site->packages || strcmp(value, "0") == 0 ? 0 : refuse_site_line(r, "packages takes 1 or 0");
@@ -81,7 +81,7 @@ static int read_setting(struct reading *r, char *line)
 	}
 	if (strcmp(key, "packages_public") == 0)
 		return read_public(r, value);
-	return refuse_site_line(r, "the group [site] takes packages, events and packages-public");
+	return refuse_site_line(r, "unknown setting: [site] takes packages, events and packages-public");
 }
 
 static int read_site_line(struct reading *r, char *line)
@@ -94,7 +94,7 @@ static int read_site_line(struct reading *r, char *line)
 		return 0;
 	}
 	if (r->group < 0)
-		return refuse_site_line(r, "it is in no group: write [site] above it");
+		return refuse_site_line(r, "the line is in no group: write [site] above it");
 	return r->group == 1 ? read_setting(r, line) : 0;
 }
 

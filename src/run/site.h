@@ -7,7 +7,7 @@
  *     events = syslog
  *     packages-public = numpy, scipy, scikit-*
  *
- * It is no fence.  A user may refuse what it switches on, and may name another file.
+ * It enforces nothing.  Users can refuse what it switches on, and can name another file.
  */
 #pragma once
 
@@ -23,11 +23,11 @@ struct js_site {
 	struct js_buf public_packages; /* globs of their names, each with a NUL behind it */
 };
 
-/* Reads PATH; NULL or "": JS_SITE_FILE.  A file that is not there says nothing.  0; JOBSTACK_EFILE, JOBSTACK_EPERM, or
- * JOBSTACK_EUSAGE with the line: then SITE is empty, that is, nothing is switched on and no package is public. */
+/* Reads PATH; NULL or "": JS_SITE_FILE.  A missing file is as an empty one.  On an error (JOBSTACK_EFILE,
+ * JOBSTACK_EPERM, or JOBSTACK_EUSAGE with the line) SITE is empty: nothing is switched on, and no package is public. */
 int js_site_read(struct js_site *site, const char *path, struct jobstack_error *error);
 void js_site_free(struct js_site *site);
 
-/* Does the site call the Python package NAME, as a worker records it, public?  For events and reports that are shared.
- */
+/* Whether the site lists the Python package NAME (as a worker records it) as public.  Shared reports, and events that
+ * the site asked for, name only these. */
 int js_site_is_public(const struct js_site *site, const char *name);

@@ -12,7 +12,7 @@
 
 #define WIDE 720 /* of a graph, in its own units */
 #define HIGH 160
-#define LONG 300 /* bytes of a name; what is longer has a gap */
+#define LONG 300 /* bytes of a name; a longer one is shown without its middle */
 
 void html_text(struct js_buf *out, const char *data, size_t len)
 {
@@ -138,12 +138,12 @@ void html_table_end(struct js_buf *out, int folded)
 		js_buf_str(out, "</details>\n");
 }
 
-/* Which colour means what, in the order of the values, from below. */
+/* The legend: which colour means what, from the bottom of a column to its top. */
 static void add_key(struct js_buf *out, const struct html_kind kind[HTML_KINDS])
 {
 	if (kind[1].class == NULL)
 		return;
-	js_buf_str(out, "<p class=\"key\">From below:");
+	js_buf_str(out, "<p class=\"key\">From bottom to top:");
 	for (int k = 0; k < HTML_KINDS && kind[k].class != NULL; k++)
 		js_buf_printf(out,
 			      " <span><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"%s\" width=\"1\" "

@@ -13,7 +13,7 @@
 /* Appends the report as text: at most COLUMNS wide (0: 80), with colour if COLOURS. */
 void view_report_text(const struct insight_report *report, unsigned columns, int colours, struct js_buf *out);
 
-/* What stands out: sentences with names as they are, so they must be escaped.  Start it as {0}. */
+/* What stands out, in sentences.  Names in them are not escaped yet: a view must do it.  Start it as {0}. */
 #define VIEW_SIGNS 12
 #define VIEW_SIGNS_NODES 3 /* nodes that are named */
 struct view_signs {
@@ -23,7 +23,8 @@ struct view_signs {
 void view_signs_read(struct view_signs *signs, const struct insight_report *report);
 void view_signs_free(struct view_signs *signs);
 
-/* Appends the nodes on which attempts fail, as --exclude of sbatch takes them; nothing if there are none, or many. */
+/* Appends the nodes on which attempts fail, as --exclude of sbatch takes them.  Appends nothing if there are none, or
+ * too many to be just bad nodes. */
 void view_report_excluded(const struct insight_report *report, struct js_buf *out);
 
 /* Appends the recommendations; and the same as lines of a batch script. */
@@ -63,8 +64,8 @@ void view_report_histogram(const struct js_sketch *us, unsigned columns, struct 
 void view_page_histogram(struct js_buf *out, const struct js_sketch *us, const char *what);
 json_t *view_histogram_json(const struct js_sketch *us);
 
-/* Appends a line about what the jobs requested, against what all slots together use where each runs an attempt of the
- * p99; nothing if that is not known. */
+/* Appends a line that compares the memory that the jobs requested with what all slots use together if each runs an
+ * attempt of the p99.  Appends nothing if that is not known. */
 void view_report_requested(const struct insight_report *report, struct js_buf *out);
 
 /* All of it as an object; NULL without memory. */

@@ -127,7 +127,7 @@ void view_report_requested(const struct insight_report *r, struct js_buf *out)
 
 		if (mib[k] <= 0)
 			continue;
-		js_buf_printf(out, "Requested: %s per %s. %u %s of the p99 %s %s, which is %.0f %% of it.\n",
+		js_buf_printf(out, "Requested: %s per %s. %u %s as large as the p99 %s %s, which is %.0f %% of it.\n",
 			      view_size(mib[k] * 1048576).text, k == 0 ? "node" : "CPU", slots,
 			      slots == 1 ? "attempt" : "attempts", slots == 1 ? "uses" : "use",
 			      view_size(needed * slots).text, 100 * needed * slots / (mib[k] * 1048576));

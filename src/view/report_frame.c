@@ -102,8 +102,8 @@ static void add_stacks(struct js_buf *out, struct view_page_stacks *all)
 	qsort(all->at, all->n, sizeof(all->at[0]), compare_stack_times);
 	for (size_t i = 0; i < all->n; i++)
 		us += all->at[i].us;
-	html_section(out, "Stacks and programs", "Most time first: %s in all commands together.", view_took(us).text);
-	html_table(out, "stack|program|#entries|#done|#dead|#in commands|share of time|#wasted", 0);
+	html_section(out, "Stacks and programs", "Sorted by time. All commands took %s together.", view_took(us).text);
+	html_table(out, "stack|program|#entries|#done|#dead|#total time|share of time|#wasted", 0);
 	for (size_t i = 0; i < all->n; i++) {
 		const uint64_t count[3] = {all->at[i].entries, all->at[i].done, all->at[i].dead};
 		char text[32];

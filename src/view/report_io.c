@@ -21,8 +21,8 @@ static const struct words {
 } words[INSIGHT_FINDINGS] = {
 	{"read-heavy, write-heavy, or both",
 	 "of %n attempts %p read-heavy, %p write-heavy, %p both; of the files %p, %p, %p",
-	 "Read-heavy: at least three times as many bytes read as written, in whatever files. A file counts by the sum "
-	 "over its attempts.",
+	 "A read-heavy attempt reads at least three times as many bytes as it writes, in all files together. A file "
+	 "counts with the sum of its attempts.",
 	 "Keep what is read often on node-local or fast storage; collect small results before they are written."},
 	{"only reading or only writing", "%p of the attempts only read, %p only wrote",
 	 "Only means that |R-W|/(R+W) is at least 0.9.",

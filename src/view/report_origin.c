@@ -27,16 +27,17 @@ static void add_facts(struct js_buf *out, const struct insight_report *r, enum j
 	if (n < 2)
 		return;
 	if (kind == JOBSTACK_FACT_PROGRAM)
-		html_section(out, "Programs and their versions",
-			     "Most time first. jobstack list -s %s -t done --program-changed lists what was done by "
-			     "another version than the one that is there now.",
-			     r->stack.name);
+		html_section(
+			out, "Programs and their versions",
+			"Sorted by total time. jobstack list -s %s -t done --program-changed lists what was done by "
+			"another version than the one that is there now.",
+			r->stack.name);
 	else
 		html_section(out, "File systems", "Of the datapaths; the bytes are those of all files of an attempt.");
 	html_table(out,
-		   kind == JOBSTACK_FACT_PROGRAM ? "version|#attempts|#not done|#in commands|share of "
+		   kind == JOBSTACK_FACT_PROGRAM ? "version|#attempts|#not done|#total time|share of "
 						   "time|#bytes|#mean time|#CV of time|#bytes/s|#CV of bytes/s"
-						 : "file system|#attempts|#not done|#in commands|share of "
+						 : "file system|#attempts|#not done|#total time|share of "
 						   "time|#bytes|#mean time|#CV of time|#bytes/s|#CV of bytes/s",
 		   0);
 	for (size_t i = 0; i < n; i++) {

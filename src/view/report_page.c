@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES 40    /* that are listed, first those that stand out, then by name */
-#define MOST 250000 /* bytes for the reports of all stacks; the rest is for what concerns them together, */
-#define ALONE 25000 /* of which a single one may use so many */
+#define NODES 40    /* that are listed: first those with a problem, then by name */
+#define MOST 250000 /* bytes for the reports of all stacks; the rest of a page is for their table and the findings */
+#define ALONE 25000 /* bytes more if there is one stack only */
 
 /* ------------------------------------------------------------------------------------------------------- verdict */
 
@@ -95,7 +95,7 @@ static void add_outcome_bar(struct js_buf *out, const struct jobstack_status *s)
 	html_table_end(out, 0);
 }
 
-/* A sentence: what it is about in bold, options as code. */
+/* A sentence.  The words before its first colon are bold, options are code. */
 static void add_sign(struct js_buf *out, const struct js_buf *line)
 {
 	const char *at = line->data, *colon = at == NULL ? NULL : strchr(at, ':');
@@ -295,8 +295,7 @@ static void add_nodes(struct js_buf *out, const struct insight_tally *t)
 		     "Mean and coefficient of variation (CV) of the done attempts' time, and of the bytes that they "
 		     "read and wrote in a second.%s",
 		     t->node_n > NODES ? " Only some of the nodes are listed: jobstack report --json has all." : "");
-	html_table(out,
-		   "node|stands out|#attempts|#failed|#lost|#mean time|#CV of time|#bytes/s|#CV of bytes/s|mean time",
+	html_table(out, "node|problem|#attempts|#failed|#lost|#mean time|#CV of time|#bytes/s|#CV of bytes/s|mean time",
 		   0);
 	for (size_t i = 0; i < shown; i++)
 		longest = t->node[i].took.mean > longest ? t->node[i].took.mean : longest;
@@ -420,8 +419,8 @@ static void add_resources(struct js_buf *out, const struct insight_report *r)
 	const struct {
 		const char *name;
 		const struct js_sketch *of;
-	} memory[] = {{"largest process, with its libraries and mapped files", &t->rss_kib},
-		      {"all processes together, without these, of commands over 1 s", &t->peak_kib}};
+	} memory[] = {{"largest process, with libraries and mapped files", &t->rss_kib},
+		      {"all processes together, without libraries and mapped files (commands over 1 s)", &t->peak_kib}};
 	int rows = 0;
 
 	if (t->cpu_n == 0 && t->rss_kib.n == 0)
@@ -460,7 +459,8 @@ static void add_advice(struct js_buf *out, const struct insight_report *r)
 {
 	struct js_buf text = {0};
 
-	html_section(out, "For the next run", "From the attempts of this run. COMMAND stands for yours.");
+	html_section(out, "For the next run",
+		     "Computed from the attempts of this run. Replace COMMAND by your command.");
 	view_report_advice(r, &text);
 	if (r->advice.known && (r->wanted_us < 0 || insight_report_workers(r) > 0)) {
 		js_buf_char(&text, '\n');
@@ -523,6 +523,8 @@ void view_page_report(struct js_buf *out, struct view_page_stacks *all, const st
 	if (out->len - start <= room || out->failed)
 		return;
 	out->len = brief;
-	js_buf_printf(out, "<p class=\"soft\">A page has no room for more: jobstack report %s --html %s.html</p>\n",
-		      r->stack.name, r->stack.name);
+	js_buf_printf(
+		out,
+		"<p class=\"soft\">The rest does not fit on this page. Type: jobstack report %s --html %s.html</p>\n",
+		r->stack.name, r->stack.name);
 }

@@ -27,11 +27,11 @@ static void add_pace_sign(const struct insight_report *r, struct view_signs *s)
 	out = next_sign(s);
 	js_buf_printf(out, "Speed: %s", view_rate(r->pace.rate, " files").text);
 	if (r->pace.eta_us > 0)
-		js_buf_printf(out, "; it ends in about %s", view_eta(&r->pace).text);
+		js_buf_printf(out, ". It ends in about %s", view_eta(&r->pace).text);
 	js_buf_char(out, '.');
 }
 
-/* "17: exit 3, "bad magic", all on n3, such as entry 561" */
+/* " 17: exit 3, such as "bad magic", all on n3 (for example entry 561)." */
 static void add_failure(const struct insight_failure *f, struct js_buf *out)
 {
 	const char *how = view_failure_how(&f->f).text;
@@ -47,7 +47,7 @@ static void add_failure(const struct insight_failure *f, struct js_buf *out)
 	view_version_only(out, f->program);
 	if (f->node[0] != '\0')
 		js_buf_printf(out, ", %son %s", f->f.count > 1 ? "all " : "", f->node);
-	js_buf_printf(out, " (entry %" PRIu64 ").", f->f.entry);
+	js_buf_printf(out, " (%sentry %" PRIu64 ").", f->f.count > 1 ? "for example " : "", f->f.entry);
 }
 
 static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
@@ -63,14 +63,15 @@ static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
 		for (size_t i = 0; i < shown; i++)
 			add_failure(&r->failures.group[i], out);
 		if (r->failures.n > shown)
-			js_buf_str(out, " The others: see below.");
+			js_buf_str(out, " The others are listed below.");
 	} else if (r->tally->cause_n > 0)
-		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " attempts were not done; most time went into \"%s%s%s\".",
-			      insight_attempts(r->tally->n) - r->tally->n[JOBSTACK_DONE], insight_attempts(r->tally->n),
-			      c->outcome < 0 ? "" : view_outcome_word(c->outcome), c->outcome < 0 ? "" : ": ",
-			      c->words);
+		js_buf_printf(
+			out,
+			"%" PRIu64 " of %" PRIu64 " attempts were not done. Most of their time went into \"%s%s%s\".",
+			insight_attempts(r->tally->n) - r->tally->n[JOBSTACK_DONE], insight_attempts(r->tally->n),
+			c->outcome < 0 ? "" : view_outcome_word(c->outcome), c->outcome < 0 ? "" : ": ", c->words);
 	else
-		js_buf_str(out, "nothing; every attempt was done.");
+		js_buf_str(out, "nothing. Every attempt was done.");
 }
 
 static void add_node_sign(const struct insight_tally *t, const struct insight_tally_node *n, struct view_signs *s)
@@ -82,7 +83,7 @@ static void add_node_sign(const struct insight_tally *t, const struct insight_ta
 	js_buf_printf(out, "%s node: %s", n->fails ? "Bad" : "Slow", n->name);
 	if (n->fails)
 		js_buf_printf(out,
-			      ": %" PRIu64 " of %" PRIu64 " attempts failed%s there, elsewhere %" PRIu64 " of %" PRIu64,
+			      ". %" PRIu64 " of %" PRIu64 " attempts failed%s there, elsewhere %" PRIu64 " of %" PRIu64,
 			      bad, insight_attempts(n->n), t->n[JOBSTACK_LOST] > 0 ? " or were lost" : "",
 			      t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] - bad,
 			      insight_attempts(t->n) - insight_attempts(n->n));
@@ -91,8 +92,8 @@ static void add_node_sign(const struct insight_tally *t, const struct insight_ta
 		us += &t->node[i] == n ? 0 : (double)t->node[i].took.n * t->node[i].took.mean;
 	}
 	if (n->slow && done > 0)
-		js_buf_printf(out, "%s done attempts took %s on average, elsewhere %s", n->fails ? ";" : ":",
-			      view_took(n->took.mean).text, view_took(us / done).text);
+		js_buf_printf(out, ". Done attempts took %s on average, elsewhere %s", view_took(n->took.mean).text,
+			      view_took(us / done).text);
 	js_buf_char(out, '.');
 }
 
@@ -105,13 +106,13 @@ static void add_nodes_sign(const struct insight_tally *t, struct view_signs *s)
 	for (size_t i = 0; i < bad && i < VIEW_SIGNS_NODES; i++)
 		add_node_sign(t, &t->node[i], s);
 	if (bad > VIEW_SIGNS_NODES)
-		js_buf_printf(next_sign(s), "%zu more nodes stand out: see the nodes below.", bad - VIEW_SIGNS_NODES);
+		js_buf_printf(next_sign(s), "More bad or slow nodes: %zu, listed below.", bad - VIEW_SIGNS_NODES);
 	else if (bad == 0 && t->node_n > 1)
-		js_buf_printf(next_sign(s), "Bad node: none. What differs among the %zu nodes may be chance.",
+		js_buf_printf(next_sign(s), "Bad node: none. Differences among the %zu nodes may be chance.",
 			      t->node_n);
 }
 
-/* What took longest, and what was in vain. */
+/* What took longest, and what was wasted. */
 static void add_time_signs(const struct insight_report *r, struct view_signs *s)
 {
 	const struct insight_tally *t = r->tally;
@@ -122,10 +123,11 @@ static void add_time_signs(const struct insight_report *r, struct view_signs *s)
 		out = next_sign(s);
 		js_buf_printf(out, "Slowest: entry %" PRIu64, t->slow[0].entry);
 		if (r->slow[0].len > 0) {
-			js_buf_str(out, ", ");
+			js_buf_str(out, " (");
 			js_buf_add(out, r->slow[0].data, r->slow[0].len);
+			js_buf_char(out, ')');
 		}
-		js_buf_printf(out, ": %s on %s.", view_took((double)t->slow[0].us).text, t->slow[0].node);
+		js_buf_printf(out, " took %s on %s.", view_took((double)t->slow[0].us).text, t->slow[0].node);
 	}
 	if (wasted > 0)
 		js_buf_printf(next_sign(s), "Wasted: %s of the %s that all commands took together (%.1f %%).",
@@ -171,11 +173,10 @@ static void add_request_sign(const struct insight_report *r, struct view_signs *
 	view_report_excluded(r, &nodes);
 	if (nodes.len > 0)
 		js_buf_printf(out, " --exclude=%s", nodes.data);
-	if (n > 0)
-		js_buf_printf(out, " (%" PRIu64 " %s %s take about %s)", VIEW_ENTRIES(a.entries),
+	if (n > 0) /* (no full stop follows an option, so that it can be copied) */
+		js_buf_printf(out, " (%" PRIu64 " %s %s take about %s).", VIEW_ENTRIES(a.entries),
 			      a.are_left ? "that are left" : "like these",
 			      view_whole(insight_advice_takes(&a, n)).text);
-	js_buf_char(out, '.');
 	out->failed |= nodes.failed;
 	js_buf_free(&nodes);
 }

@@ -17,6 +17,8 @@
 #define COLUMNS 80
 #define NODES 40 /* nodes that are listed; the others are added up */
 
+#define CV_MEANS "CV: standard deviation divided by mean"
+
 struct page {
 	const struct insight_report *r;
 	const struct insight_tally *t;
@@ -212,7 +214,7 @@ static void add_throughput_section(const struct page *p)
 	if (n < 2)
 		return;
 	add_heading(p, "over time");
-	js_buf_printf(p->out, " (each line is %s; RUNNING, WORKERS: average)\n", view_whole(step_us).text);
+	js_buf_printf(p->out, " (%s per line; RUNNING and WORKERS are averages)\n", view_whole(step_us).text);
 	for (size_t i = 0; i < n; i++)
 		most = step[i].done > most ? step[i].done : most;
 	for (size_t i = 0; i < n; i++) {
@@ -356,7 +358,7 @@ static void add_memory_line(const struct page *p, const char *name, const struct
 	js_buf_printf(p->out, "p50 %s, p99 %s, largest %s%s\n",
 		      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
 		      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text, view_size(1024 * (double)m->max).text,
-		      m == &p->t->peak_kib ? " (without libraries and mapped files; commands over 1 s)"
+		      m == &p->t->peak_kib ? " (all processes, without mapped files; commands over 1 s)"
 					   : " (largest process)");
 }
 
@@ -375,7 +377,7 @@ static void add_usage_section(const struct page *p)
 			      100 * insight_share(t->cpu_us, t->cpu_of_us));
 	}
 	add_memory_line(p, "memory", m);
-	add_memory_line(p, "of all", &t->peak_kib);
+	add_memory_line(p, "", &t->peak_kib);
 	view_report_requested(p->r, &requested);
 	if (requested.len > 0) {
 		js_buf_str(p->out, "  ");
@@ -411,7 +413,7 @@ static void add_facts_section(const struct page *p, enum jobstack_fact_kind kind
 	const struct view_column column[] = {{kind == JOBSTACK_FACT_PROGRAM ? "VERSION" : "FILE SYSTEM", 0, 0, 12},
 					     {"ATTEMPTS", 1, 0, 0},
 					     {"NOT DONE", 1, 5, 0},
-					     {"IN COMMANDS", 1, 6, 0},
+					     {"TOTAL TIME", 1, 6, 0},
 					     {"MEAN", 1, 4, 0},
 					     {"CV", 1, 3, 0},
 					     {"BYTES/S", 1, 2, 0},
@@ -421,7 +423,8 @@ static void add_facts_section(const struct page *p, enum jobstack_fact_kind kind
 
 	if (fact[0].number == 0 || fact[1].number == 0)
 		return;
-	add_heading(p, kind == JOBSTACK_FACT_PROGRAM ? "programs and their versions\n" : "file systems\n");
+	add_heading(p, kind == JOBSTACK_FACT_PROGRAM ? "programs and their versions" : "file systems");
+	js_buf_str(p->out, " (" CV_MEANS ")\n");
 	for (size_t i = 0; i < INSIGHT_FACTS && fact[i].number != 0; i++) {
 		const char *text = insight_facts_text(&p->r->facts, kind, fact[i].number);
 		struct js_buf name = {0};
@@ -452,7 +455,7 @@ static void add_hours_section(const struct page *p)
 	if (hours < 2)
 		return;
 	add_heading(p, "hours of the day");
-	js_buf_str(p->out, " (UTC, of the start; CV: coefficient of variation)\n");
+	js_buf_str(p->out, " (UTC, by start; " CV_MEANS ")\n");
 	for (int i = 0; i < 24; i++) {
 		if (p->t->took[i].n == 0)
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * On the page: what happened when.
+ * The page's graphs over time.
  */
 #include "base/clock.h"
 #include "view/amount.h"
@@ -13,8 +13,7 @@
 
 #define HOURS 20 /* at most so many columns of the map of nodes */
 
-/* "06:20 on 2026-11-21" is too long below a column: the moment as it is, without the T. */
-/* A moment, with seconds if steps of STEP_US need them. */
+/* "2026-11-21 06:20", with seconds if steps of STEP_US need them. */
 static struct view_amount format_step(int64_t us, int64_t step_us)
 {
 	struct view_amount a = view_second(us);

@@ -37,7 +37,7 @@ struct config {
 	int tag, keep_order; /* with output_dash */
 	int packages, no_packages;
 	struct js_site site;
-	struct jobstack_error site_error;     /* why the site's file counts for nothing; code 0: it counts */
+	struct jobstack_error site_error;     /* why the site's file is ignored; code 0: it is used */
 	const char *site_path;		      /* as the user named it, or NULL */
 	int packages_by_site, events_by_site; /* switched on by it, not by the user */
 	int progress;			      /* CONFIG_AUTO and so on */

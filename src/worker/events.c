@@ -27,7 +27,7 @@
 #define WAITING_MAX ((size_t)1 << 20) /* bytes that wait; what comes then is dropped */
 #define PATIENCE_US (JS_SECOND_US)    /* for a receiver that is full */
 #define END_US (2 * JS_SECOND_US)
-#define SETTLE_US (JS_SECOND_US / 5) /* for packages that have been imported and not been read */
+#define SETTLE_US (JS_SECOND_US / 5) /* for packages that were imported, but not yet read from the FIFO */
 #define PACKAGES_MAX 4096	     /* bytes of an event's packages: syslog's lines are short */
 #define INFO_OF_USER 14		     /* syslog's facility and severity */
 
@@ -136,8 +136,8 @@ static void add_packages(const struct events_source *s, uint64_t entry, uint32_t
 	json_decref(n.object);
 }
 
-/* LINES with the packages of their attempts, which are known only now: what a command wrote at its end is read a moment
- * later, and neither the command nor its outcome waits for it. */
+/* Adds to LINES the packages of their attempts.  They are known only now: what a command wrote into the FIFO at its end
+ * is read a moment later, and neither the command nor its outcome waits for that. */
 static struct js_buf complete_lines(const struct events_source *s, const char *lines)
 {
 	struct js_buf out = {0};

@@ -18,7 +18,7 @@ struct events;
 struct events_source {
 	const char *stack, *node, *cluster, *job, *array_job, *array_task, *program;
 	struct js_packages *packages; /* NULL: they are not recorded; it must live until events_end */
-	const struct js_site *site;   /* it wants the events: only packages that it calls public are named; or NULL */
+	const struct js_site *site;   /* set if the site asked for the events: only its public packages are named */
 	uint64_t worker;
 	int64_t wall_us; /* what the times of outcomes must be increased by */
 };

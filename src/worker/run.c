@@ -318,7 +318,7 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 					     .wall_us = r->supervisor.wall_us};
 
 	if (r->config.site_error.code != 0 && !r->config.quiet)
-		speaker_say("%s: what the site's file says does not count", r->config.site_error.text);
+		speaker_say("the site's file is ignored (%s)", r->config.site_error.text);
 	if (r->config.events == NULL)
 		return 0;
 	if (r->config.events[0] != '/' && strcmp(r->config.events, "syslog") != 0)
@@ -328,7 +328,7 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 	if (!r->config.quiet)
 		speaker_say("an event for each attempt goes to %s%s%s%s", r->events,
 			    r->config.events_by_site ? ", because " : "", r->config.events_by_site ? site_file(r) : "",
-			    r->config.events_by_site ? " says so (`export JOBSTACK_EVENTS=`: not)" : "");
+			    r->config.events_by_site ? " says so (`export JOBSTACK_EVENTS=` switches this off)" : "");
 	r->ledger.events = events_begin(r->events, &source, error);
 	return r->ledger.events == NULL ? error->code : 0;
 }
@@ -357,7 +357,7 @@ static void begin_packages(struct run *r)
 	if (status != 0)
 		speaker_say("Python packages are not recorded: %s", error.text);
 	else if (!r->config.quiet)
-		speaker_say("records the Python packages that commands import%s%s%s (--no-packages: not)",
+		speaker_say("records the Python packages that commands import%s%s%s (--no-packages switches this off)",
 			    r->config.packages_by_site ? ", because " : "",
 			    r->config.packages_by_site ? site_file(r) : "",
 			    r->config.packages_by_site ? " says so" : "");

@@ -109,7 +109,7 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 static void wait_for_any(struct supervisor *s, int64_t next)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	/* what poll does not answer for is read */
+	/* if poll fails, REVENTS stays as it is set here, and these are read */
 	struct pollfd polls[4] = {{.fd = s->signals, .events = POLLIN},
 				  {.fd = s->box->event, .events = POLLIN, .revents = POLLIN},
 				  {.fd = s->life, .events = POLLIN, .revents = POLLIN},

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# jobstack-worker --packages in a Slurm job: the packages count of an entry that ends, of one that is killed, and of one that the
-# job's wall time ends; processes of a step (as of MPI ranks) count once.
+# jobstack-worker --packages in a Slurm job.  Packages are counted for an entry that ends, for one that is killed, and for
+# one that is ended by the job's wall time.  Several processes of an entry (such as MPI ranks) count once.
 # shellcheck disable=SC2016
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"

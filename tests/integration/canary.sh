@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# scripts/canary: what arrives, what is planted as a loss, and that nothing of a canary stays or shows in reports.
+# scripts/canary finds what arrives, and names what is lost on purpose.  Nothing of a canary remains, and reports of all
+# stacks leave it out.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # needs: nothing
 #
-# The stream of attempts (`jobstack export --follow` and `--after`): each attempt once, while its reader, workers and the
-# server are killed.  test_schedules_stream.c has what two transactions can do to each other.
+# The stream of attempts (`jobstack export --follow` and `--after`): each attempt comes once, while the reader, workers
+# and the server are killed.  test_schedules_stream.c tests how transactions can interfere with each other.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -29,9 +29,9 @@ is 'behind the last' "$(jobstack export -s a --after "$last" --json)" ''
 jobstack requeue -q -s a 3 7
 check '... another run' worker -s a -- true
 is '... has what came' "$(jobstack export -s a --after "$last" --json | got)" $'3 2\n7 3'
-check 'no cursor' says 2 'the cursor "7" is none: it is the field' jobstack export -s a --after 7
+check 'no cursor' says 2 'the cursor "7" is not the field' jobstack export -s a --after 7
 numbered 1 1 | jobstack push -q -s b
-check "another stack's" says 2 'is of another stack' jobstack export -s b --after "$last"
+check "another stack's" says 2 'belongs to another stack' jobstack export -s b --after "$last"
 check 'a cursor that the database has forgotten' says 1 'the database was set back' jobstack export -s a --after "${last%%.*}.99999.1.1"
 check 'entries' says 2 'are for attempts, not for --what entries' jobstack export -s a --after 0 --what entries
 

@@ -57,7 +57,7 @@ for how in : JOBSTACK_PACKAGES=0:--packages JOBSTACK_PACKAGES=1:--no-packages; d
 done
 is '... and records nothing' "$(packages off)" ''
 numbered 1 1 | jobstack push -q -s on >/dev/null
-check 'a worker with JOBSTACK_PACKAGES=1, which it says' says 0 'records the Python packages that commands import .--no-packages: not' \
+check 'a worker with JOBSTACK_PACKAGES=1, which it says' says 0 'records the Python packages that commands import .--no-packages switches this off' \
 	env JOBSTACK_PACKAGES=1 jobstack-worker -s on -- python3 -c 'import icy'
 is '... records' "$(packages on)" 'ice 0.9 1;'
 

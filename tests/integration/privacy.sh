@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What the site's file switches on, and who may switch it off; what `report --share` and events leave out, by a marker in each
-# kind of name; `prune --usage`.
+# The site's file: what it switches on, and how users switch that off.  `report --share` and events: each kind of name has a
+# marker, which must not appear.  `prune --usage`.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -33,7 +33,7 @@ one() { # STACK [ENVIRONMENT...] [-- OPTIONS]: a worker on one more entry
 	env "${with[@]}" jobstack-worker -s "$stack" "$@" -- python3 -c 'import snow'
 }
 check 'a worker says what the site switched on, and how to switch it off' \
-	says 0 "records the Python packages that commands import, because $PWD/site.cnf says so .--no-packages: not.*an event for each attempt goes to $PWD/events, because $PWD/site.cnf says so .\`export JOBSTACK_EVENTS=\`: not" one on
+	says 0 "records the Python packages that commands import, because $PWD/site.cnf says so .--no-packages switches this off.*an event for each attempt goes to $PWD/events, because $PWD/site.cnf says so .\`export JOBSTACK_EVENTS=\` switches this off" one on
 is '... records packages' "$(packages on)" 'public-snow 1;'
 is '... and has an event, which names no package, since the site calls none public' "$(jq -c '[.stack,.packages]' events)" '["on",{}]'
 printf '%s\n' '[site]' 'packages = 1' "events = $PWD/named" 'packages-public = public-*' >public.cnf
@@ -54,7 +54,7 @@ is '...' "$(packages none)$(grep -c none events)" 0
 # a fault in it: the work goes on, with nothing switched on
 while IFS='|' read -r line why; do
 	printf '%s\n' '[site]' 'packages=1' "$line" >bad.cnf
-	check "a line that says '$line'" says 0 "bad.cnf, line 3: .*$why.*: what the site's file says does not count" one bad JOBSTACK_SITE_FILE=bad.cnf
+	check "a line that says '$line'" says 0 "the site's file is ignored .bad.cnf, line 3: .*$why" one bad JOBSTACK_SITE_FILE=bad.cnf
 done <<'L'
 packages = yes|packages takes 1 or 0
 events = relative|syslog, or an absolute path
@@ -102,7 +102,7 @@ for form in '' --json '--html -'; do
 done
 like '... keeps the nodes' "$(jobstack report -s shared --share --json | jq -r '.nodes[0].node')" '[a-z]'
 like '... how entries ended' "$(jobstack report -s shared --share)" '1 +exit 1 '
-check 'an unknown kind is refused' says 2 'some of datapaths, arguments, users, packages, messages' jobstack report -s shared --share=all
+check 'an unknown kind is refused' says 2 'unknown word "all"; choose from datapaths, arguments, users, packages, messages' jobstack report -s shared --share=all
 is 'no event has a marker, or a user' "$(grep -c -e MARK -e "\"$(id -un)\"" events)$(wc -l <events)" 03
 is '... and its strings are these' "$(jq -r 'to_entries[]|select(.value|type=="string")|.key' events | sort -u | tr '\n' ' ')" 'ended event node outcome program stack started '
 # the site's list
@@ -118,7 +118,7 @@ sql "UPDATE stack SET note=NULL,cwd=NULL WHERE name='shared'"
 usage() { sql "SELECT (SELECT COUNT(*) FROM package JOIN stack USING(stack_id) WHERE stack.name='$1'),(SELECT GROUP_CONCAT(DISTINCT kind ORDER BY kind) FROM fact JOIN stack USING(stack_id) WHERE name='$1')" | tr '\t' ' '; }
 is 'before' "$(usage shared)" '2 0,1,2'
 check 'prune --usage tells' prints 0 'would remove 2 package records and 1 platform of "shared"' jobstack prune -s shared --usage --older-than 0 --dry-run
-check '... not what is younger' prints 0 'removed 0 package records and 0 platforms of "shared" (recorded over 24 h 0 min ago)' jobstack prune -s shared --usage --older-than 1d
+check '... not what is younger' prints 0 'removed 0 package records and 0 platforms of "shared" (of workers that ended over 24 h 0 min ago)' jobstack prune -s shared --usage --older-than 1d
 is '... and has removed nothing' "$(usage shared)" '2 0,1,2'
 numbered 4 4 | jobstack push -q -s shared >/dev/null
 jobstack resume -q -s shared
@@ -134,10 +134,10 @@ check '... and when it has ended' prints 0 '[0,1,1]' \
 is '... nothing of it is left' "$(usage shared)" '0 0,1'
 check '... a report has the rest' eval 'jobstack report -s shared | grep -q "3 done"'
 check '... as the ledger has' jobstack check -q -s shared
-check 'it needs no archive' says 2 'has no archive' jobstack prune -s shared --usage --older-than 0 --archive x
+check 'it takes no archive' says 2 "--archive can.t be used with --usage" jobstack prune -s shared --usage --older-than 0 --archive x
 # 5,000 records of one worker that is gone, and 300 platforms
 sql "INSERT INTO package(stack_id,worker_id,name,version,entries) SELECT stack_id,9999,seq.n,'1',1 FROM stack JOIN (SELECT a.d+10*b.d+100*c.d+1000*e.d n FROM $(for x in a b c e; do printf '%s(SELECT 0 d UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9) %s' "$([[ $x == a ]] || echo ,)" "$x"; done)) seq WHERE name='shared' AND seq.n<5000;
 	INSERT INTO fact(stack_id,kind,fact,seen,text) SELECT stack_id,2,CAST(name AS UNSIGNED),'2020-01-01','kernel: x' FROM package WHERE worker_id=9999 AND name+0<300"
-check 'much of it goes in steps' prints 0 'removed 5000 package records and 300 platforms of "shared" (recorded over 24 h 0 min ago)' jobstack prune -s shared --usage --older-than 1d
+check 'much of it goes in steps' prints 0 'removed 5000 package records and 300 platforms of "shared" (of workers that ended over 24 h 0 min ago)' jobstack prune -s shared --usage --older-than 1d
 is '... all' "$(usage shared)" '0 0,1'
 finish

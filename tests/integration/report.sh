@@ -217,7 +217,7 @@ P
 jobstack push -q -s odd --max-attempts 1 $'/d/<script>alert("1")</script>\x1b[31m&amp;' '/d/"on' "/d/'load" /d/4 /d/5 >/dev/null
 SLURM_MEM_PER_NODE=4096 jobstack-worker -q -s odd --slots 1 -- sh -c 'head -c "$JOBSTACK_ENTRY"000 /dev/zero; case $JOBSTACK_ENTRY in 1) echo "</td><script>alert(2)</script>" >&2; exit 3;; esac' >/dev/null
 check 'a page' jobstack report odd --html odd.html
-check '... is whole, asks for nothing, and runs nothing of what names contain' python3 page.py odd.html '4 are done, 1 dead' '/d/<script>alert("1")</script>\x1b[31m&amp;' '</td><script>alert(2)</script>' '#SBATCH --time=' 'Requested: 4.0 GiB per node. 1 attempt of the p99 uses '
+check '... is whole, asks for nothing, and runs nothing of what names contain' python3 page.py odd.html '4 are done, 1 dead' '/d/<script>alert("1")</script>\x1b[31m&amp;' '</td><script>alert(2)</script>' '#SBATCH --time=' 'Requested: 4.0 GiB per node. 1 attempt as large as the p99 uses '
 check 'a page of many' jobstack report many --html many.html
 check '... with all its figures' python3 page.py many.html 'What went wrong: 585 of 4096 attempts' 'Bad node: none' 'Request next time: --time=' 'Over time' 'Workers, on average' 'Busy slots, by node and time' 'How long the entries took' 'The slowest attempts' 'Wasted time, by cause' 'Nodes' 'Hours of the day' 'Bytes read against bytes written' 'Memory and CPU'
 spread=$(sql "SELECT FORMAT(STDDEV_SAMP(us)/AVG(us),2,'en_US'),FORMAT(STDDEV_SAMP(bytes*1e6/us)/AVG(bytes*1e6/us),2,'en_US') FROM (
@@ -229,7 +229,7 @@ check '... and of several' jobstack report odd empty bad --html several.html
 check '... in one file' python3 page.py several.html odd empty bad 'Stacks and programs'
 for i in {1..60}; do push "one$i" /1 && jobstack pop -q -s "one$i" >/dev/null && jobstack close -s "one$i" 1; done
 check '... of many, in 300 kB' jobstack report many odd one{1..60} --html sixty.html
-check '... each with its main figures' python3 page.py sixty.html one1 one60 'A page has no room for more: jobstack report many --html many.html'
+check '... each with its main figures' python3 page.py sixty.html one1 one60 'The rest does not fit on this page. Type: jobstack report many --html many.html'
 check '... and of all' jobstack report --all --html all.html
 is '... each stack once' "$(grep -o '<h1[^>]*>[^<]*' all.html | sed 's/.*>//' | sort | tr '\n' ' ')" "$(jobstack status --json | jq -r .stack | sort | tr '\n' ' ')"
 check '--all and a name' says 2 "--all means every stack: don't name one" jobstack report --all odd

@@ -43,7 +43,7 @@ sql "UPDATE attempt JOIN stack USING(stack_id) SET mount=IF(entry_id<=100,7,9) W
 	SELECT stack_id,1,7,UTC_TIMESTAMP(6),'ext4 /local' FROM stack WHERE name='produce'"
 check '7: file systems' near "$(finding 7 produce consume)" file_systems=2 least=10590617600 most=95315558400
 like '... and their names' "$(jobstack report --io produce | tr -s '\n ' ' ')" '2 file systems: least 9.9 GiB \(ext4 /local\), most 88.8 GiB \(lustre /scratch\)'
-is '5: of one stack' "$(finding 5 produce)" '"this is one stack: name all that share files, such as `jobstack report --io A B`"'
+is '5: of one stack' "$(finding 5 produce)" '"only one stack was given. Name all that share files, such as `jobstack report --io A B`"'
 
 # Each of 100 files: two writing runs, then four reading ones
 for _ in 1 2 3 4 5 6; do numbered 1 100; done | jobstack push -q -s rows

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The stream of attempts, with transactions that are held, lost or late: each attempt comes once.
+ * The stream of attempts: each attempt comes once, even if transactions are held up, lost, or arrive late.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
 
-/* What a reader got: "7:1 9:2 ", and where it was. */
+/* A reader: the attempts that it got, such as "7:1 9:2 ", and its last cursor. */
 struct reader {
 	char got[2000], cursor[100];
 };
