@@ -31,13 +31,13 @@ static void add_pace_sign(const struct insight_report *r, struct view_signs *s)
 	js_buf_char(out, '.');
 }
 
-/* " 17: exit 3, such as "bad magic", all on n3 (for example entry 561)." */
+/* " exit 3, such as "bad magic", all on n3 (for example entry 561)." */
 static void add_failure(const struct insight_failure *f, struct js_buf *out)
 {
 	const char *how = view_failure_how(&f->f).text;
 	int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
 
-	js_buf_printf(out, " %" PRIu64 ": ", f->f.count);
+	js_buf_char(out, ' ');
 	if (!words || quoted || strncmp(f->reason, how, strlen(how)) != 0) /* "killed by alice" says it all */
 		js_buf_str(out, how);
 	if (quoted)
@@ -58,10 +58,13 @@ static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
 
 	js_buf_str(out, "What went wrong: ");
 	if (r->failures.n > 0) {
-		js_buf_printf(out, "%" PRIu64 " %s dead.", r->stack.s.dead,
-			      r->stack.s.dead == 1 ? "entry is" : "entries are");
-		for (size_t i = 0; i < shown; i++)
+		js_buf_printf(out, "%" PRIu64 " %s dead%s", r->stack.s.dead,
+			      r->stack.s.dead == 1 ? "entry is" : "entries are", r->failures.n == 1 ? ":" : ".");
+		for (size_t i = 0; i < shown; i++) {
+			if (r->failures.n > 1)
+				js_buf_printf(out, " %" PRIu64 " %s:", VIEW_ENTRIES(r->failures.group[i].f.count));
 			add_failure(&r->failures.group[i], out);
+		}
 		if (r->failures.n > shown)
 			js_buf_str(out, " The others are listed below.");
 	} else if (r->tally->cause_n > 0)
