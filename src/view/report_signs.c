@@ -34,7 +34,8 @@ static void add_pace_sign(const struct insight_report *r, struct view_signs *s)
 /* " exit 3, such as "bad magic", all on n3 (for example entry 561)." */
 static void add_failure(const struct insight_failure *f, struct js_buf *out)
 {
-	const char *how = view_failure_how(&f->f).text;
+	const struct view_amount ending = view_failure_how(&f->f);
+	const char *how = ending.text;
 	int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
 
 	js_buf_char(out, ' ');
