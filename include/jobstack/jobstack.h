@@ -245,6 +245,7 @@ struct jobstack_status {
 	uint64_t busy;		/* slots that run an entry */
 	uint64_t silent;	/* workers without a heartbeat for longer than their lease */
 	uint64_t ended;		/* how many ended entries `rate` was computed from */
+	uint64_t strict_order;	/* of the policy */
 };
 
 /* Returns 0 to go on.  Any other value ends the listing, which then returns JOBSTACK_ESTOPPED. */
@@ -305,10 +306,11 @@ struct jobstack_policy {
 	int64_t max_running;	/* how many entries workers may hold in all; 0: no limit */
 	int64_t max_failures;	/* with this many dead entries the stack pauses itself; 0: never */
 	int32_t priority;	/* for all entries that nobody has claimed; or JOBSTACK_PRIORITY_UNCHANGED */
+	int64_t strict_order;	/* 1: entries are popped exactly in their order, whatever that costs; 0: nearly so; 0 */
 };
 #define JOBSTACK_PRIORITY_UNCHANGED INT32_MIN
 /* clang-format off */
-#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_UNCHANGED}
+#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_UNCHANGED, -1}
 /* clang-format on */
 
 /* Changes the policy of STACK.  It applies from the next pop and the next failure on.  With max_running, workers claim
@@ -599,9 +601,12 @@ struct jobstack_step {
 	const struct jobstack_running
 		*running; /* stored for display, only the first 500 or so; NULL: what is stored stays */
 	size_t running_n;
+	/* 1: claims no entry that was lost before, and nothing if such an entry is next.  For entries that are claimed
+	 * ahead, while no slot is free: if the worker dies, all that it holds counts as lost. */
+	size_t fresh;
 };
 /* clang-format off */
-#define JOBSTACK_STEP_INIT {sizeof(struct jobstack_step), NULL, 0, 0, NULL, 0}
+#define JOBSTACK_STEP_INIT {sizeof(struct jobstack_step), NULL, 0, 0, NULL, 0, 0}
 /* clang-format on */
 
 /* What a step reports beside its entries.  If steps follow each other quickly, everything but the state may be half a

@@ -26,6 +26,7 @@ static const struct {
 	{"max-running", 1, LIMIT_MAX, MEMBER(max_running)},
 	{"max-failures", 1, LIMIT_MAX, MEMBER(max_failures)},
 	{"priority", -PRIORITY_MAX, PRIORITY_MAX, MEMBER(priority)},
+	{"strict-order", 0, 1, MEMBER(strict_order)},
 };
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
 
@@ -40,7 +41,7 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 	if (i == POLICIES)
 		return cli_usage(cli,
 				 "there is no policy \"%s\"; use max-attempts, max-losses, retry-delay, max-running, "
-				 "max-failures or priority",
+				 "max-failures, priority or strict-order",
 				 name);
 	low = policies[i].low;
 	high = policies[i].high;
@@ -62,5 +63,5 @@ int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg)
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), "--%s", cli_option(cli, key)->name);
-	return cli_policy(cli, name, arg, ctx);
+	return cli_policy(cli, name, arg == NULL ? "1" : arg, ctx);
 }

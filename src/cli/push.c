@@ -102,6 +102,8 @@ static const struct js_opt table[] = {
 	 CLI_BY(cli_policy_take, &request.policy)},
 	{0, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)",
 	 CLI_BY(cli_policy_take, &request.policy)},
+	{0, "strict-order", NULL, "stack policy: pop exactly in order, also where nearly in order is faster",
+	 CLI_BY(cli_policy_take, &request.policy)},
 	CLI_OPTS_REST};
 
 static int check_push(struct cli *cli)

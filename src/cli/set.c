@@ -39,7 +39,8 @@ static int print_policy(const struct cli *cli, const struct jobstack_status *s)
 				 KEY_COUNT("max_losses", s->max_losses),
 				 KEY_SPAN("retry_delay_seconds", s->retry_delay_us),
 				 KEY_INT("max_running", s->max_running, s->max_running > 0),
-				 KEY_INT("max_failures", s->max_failures, s->max_failures > 0));
+				 KEY_INT("max_failures", s->max_failures, s->max_failures > 0),
+				 KEY_COUNT("strict_order", s->strict_order));
 	if (cli->quiet)
 		return CLI_YES;
 	/* as it can be given again */
@@ -47,6 +48,7 @@ static int print_policy(const struct cli *cli, const struct jobstack_status *s)
 		     s->max_losses, (double)s->retry_delay_us / 1e6);
 	print_limit("max-running", s->max_running);
 	print_limit("max-failures", s->max_failures);
+	(void)printf("strict-order=%" PRIu64 "\n", s->strict_order);
 	return CLI_YES;
 }
 
@@ -79,7 +81,8 @@ static const char notes[] =
 	"max-running=N    run at most N "
 	"entries at once, to spare a file system or a\n                   licence server; none: no limit\n  "
 	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       give all entries "
-	"that are queued now the priority N; a larger one goes first\n\n  jobstack set -s mystack max-running=16 "
+	"that are queued now the priority N; a larger one goes first\n  strict-order=1   pop exactly in order, also "
+	"where nearly in order is faster; 0: nearly\n\n  jobstack set -s mystack max-running=16 "
 	"max-attempts=5";
 static const struct js_opts opts = {"jobstack set", "[OPTIONS] KEY=VALUE...", about, table, notes, 0};
 const struct cli_frame cli_set = {&opts, NULL, CLI_CHANGES, 10 * JS_SECOND_US, check_set, change_policy};

@@ -44,7 +44,7 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
 	if (s->limited)
 		js_span_lock_limit(&sql, s);
-	js_span_pop(&sql, s, k, 0, 1);
+	js_span_pop(&sql, s, &(const struct js_pop){.k = k, .claim_no = 1});
 	js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
 	js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
 	status = js_db_commit(handle->db, &sql, &lost, error);

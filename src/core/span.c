@@ -134,8 +134,8 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
-/* Cuts @js_n entries off the span that is locked. */
-static void cut_span(struct js_sql *sql, const struct js_stack *stack)
+/* Cuts @js_n entries off the span that is locked; with HOMES also the @js_m pieces behind them. */
+static void cut_span(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_piece(sql, "IF @js_n>@js_hi-@js_lo THEN ");
 	js_sql_stmt(sql,
@@ -143,18 +143,15 @@ static void cut_span(struct js_sql *sql, const struct js_stack *stack)
 		    "hi-lo+1<=@js_n",
 		    stack->id);
 	js_sql_piece(sql, "ELSE ");
-	js_sql_stmt(sql,
-		    stack->lifo ? "UPDATE span SET hi=hi-@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND "
-				  "pos=@js_pos"
-				: "UPDATE span SET lo=lo+@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND "
-				  "pos=@js_pos",
-		    stack->id);
+	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-@js_n" : "UPDATE span SET lo=lo+@js_n");
+	if (pop->homes > 0)
+		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_HOME_POPS * pop->k));
+	js_sql_stmt(sql, " WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos", stack->id);
 	js_sql_piece(sql, "END IF;");
 }
 
 /* The claim's row; in plain packets, where there is no IF, also of a pop that took nothing. */
-static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id,
-			 uint64_t claim_no, unsigned only)
+static void insert_claim(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, unsigned only)
 {
 	int blocks = only == JS_SQL_BLOCKS;
 
@@ -163,16 +160,16 @@ static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_
 		sql,
 		"INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) ");
 	js_sql_add(sql, blocks ? "VALUES(%u," : "SELECT %u,", stack->id);
-	if (worker_id != 0)
-		js_sql_add(sql, "%u", worker_id);
+	if (pop->worker != 0)
+		js_sql_add(sql, "%u", pop->worker);
 	else
 		js_sql_add(sql, "@js_w");
 	js_sql_add(sql,
-		   k == 1 ? ",%u,@js_from,@js_from,NULL,1,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)"
-			  : ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
-			    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
-			    "UTC_TIMESTAMP(6)",
-		   claim_no);
+		   pop->k == 1 ? ",%u,@js_from,@js_from,NULL,1,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)"
+			       : ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
+				 "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
+				 "UTC_TIMESTAMP(6)",
+		   pop->claim_no);
 	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
 }
 
@@ -216,14 +213,17 @@ static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_
 		    stack->id, (uint64_t)k, stack->id);
 }
 
-void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
+/* Locks the first span of an open stack, unless a home was found (@js_pos). */
+static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	if (stack->limited)
-		measure_room(sql, stack, k);
 	js_sql_add(sql,
-		   "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO "
-		   "@js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) "
-		   "WHERE stack_id=%u AND class=0 AND ",
+		   pop->homes > 0
+			   ? "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses,home INTO "
+			     "@js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses,@js_home "
+			     "FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND @js_pos IS NULL AND "
+			   : "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO "
+			     "@js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses "
+			     "FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ",
 		   stack->id);
 	js_sql_stmt(sql,
 		    stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`,pos "
@@ -231,11 +231,81 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 				   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY "
 				     "`rank`,pos LIMIT 1 FOR UPDATE",
 		    stack->id);
+}
+
+/* Of the first spans of the first rank, which pops may share: homes, and lists that were never lost.  Only as many are
+ * looked at as there should be, twice: there may be many thousands of lists. */
+#define FIRST_SPANS                                                                                                    \
+	"(SELECT pos,home=1 OR (ids IS NOT NULL AND losses=0) AS fit FROM span FORCE INDEX(PRIMARY) WHERE "            \
+	"stack_id=%u AND class=0 AND `rank`=@js_rank ORDER BY pos LIMIT %u) f"
+
+/* Locks the one of these that was drawn or, if there are fewer, the first other span of the rank.  It is found by reads
+ * that lock nothing (a SET with a subquery would), and locked by its key: if it is gone by then, nothing is locked. */
+static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+{
+	uint64_t look = 2 * pop->homes;
+
+	js_sql_stmt(sql,
+		    "SELECT (SELECT `rank` FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY "
+		    "`rank`,pos LIMIT 1) INTO @js_rank",
+		    stack->id);
+	js_sql_stmt(sql,
+		    "SELECT COALESCE((SELECT pos FROM " FIRST_SPANS " WHERE fit=1 ORDER BY pos LIMIT 1 OFFSET %u),"
+		    "(SELECT pos FROM " FIRST_SPANS " WHERE fit=0 ORDER BY pos LIMIT 1)) INTO @js_at",
+		    stack->id, look, (uint64_t)pop->home, stack->id, look);
+	js_sql_stmt(sql,
+		    "SELECT pos,lo,hi,ids,attempt,fails,losses,home INTO "
+		    "@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses,@js_home FROM span FORCE "
+		    "INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_at AND (SELECT state "
+		    "FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 FOR UPDATE",
+		    stack->id, stack->id);
+}
+
+/* How many pieces are to be cut off behind what is taken: @js_m. */
+static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+{
+	js_sql_stmt(sql,
+		    "SELECT IF(@js_home=0 AND @js_ids IS NULL AND @js_losses=0 AND @js_hi-@js_lo>@js_n,"
+		    "GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_hi-@js_lo-@js_n) DIV %u)),0) INTO "
+		    "@js_m FROM " FIRST_SPANS,
+		    (int64_t)pop->homes, (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
+}
+
+static void insert_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+{
+	uint64_t each = JS_SPAN_HOME_POPS * pop->k;
+
+	js_sql_piece(sql, "IF @js_m>0 THEN ");
+	js_sql_add(
+		sql,
+		"INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,home) SELECT "
+		"%u,0,@js_rank,@js_lo+@js_n+(i+1)*%u-1,@js_lo+@js_n+i*%u,@js_lo+@js_n+(i+1)*%u-1,@js_att,@js_fails,0,1 "
+		"FROM (SELECT 0 i",
+		stack->id, each, each, each);
+	for (unsigned i = 1; i < pop->homes; i++)
+		js_sql_add(sql, " UNION ALL SELECT %u", (uint64_t)i);
+	js_sql_stmt(sql, ") n WHERE @js_pos IS NOT NULL AND i<@js_m");
+	js_sql_piece(sql, "END IF;");
+}
+
+void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+{
+	if (stack->limited)
+		measure_room(sql, stack, pop->k);
+	if (pop->home < pop->homes)
+		lock_home(sql, stack, pop);
+	lock_first(sql, stack, pop);
+	if (pop->fresh)
+		js_sql_stmt(sql, "SET @js_pos=IF(@js_losses>0,NULL,@js_pos)");
 	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
-	choose_entries(sql, stack, k);
-	cut_span(sql, stack);
-	insert_claim(sql, stack, k, worker_id, claim_no, JS_SQL_BLOCKS);
-	insert_claim(sql, stack, k, worker_id, claim_no, JS_SQL_SINGLE);
+	choose_entries(sql, stack, pop->k);
+	if (pop->homes > 0)
+		count_pieces(sql, stack, pop);
+	cut_span(sql, stack, pop);
+	insert_claim(sql, stack, pop, JS_SQL_BLOCKS);
+	insert_claim(sql, stack, pop, JS_SQL_SINGLE);
+	if (pop->homes > 0)
+		insert_pieces(sql, stack, pop);
 	js_sql_piece(sql, "END IF;");
 }
 

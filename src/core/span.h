@@ -47,12 +47,26 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack);
 /* Adds a statement that makes due waiting spans ready, at most a hundred. */
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 
+/* A pop: K entries for the claim CLAIM_NO of WORKER (0: of @js_w). */
+struct js_pop {
+	size_t k;
+	uint64_t worker, claim_no;
+	int fresh;	/* nothing that was lost before */
+	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
+	unsigned home;	/* from this one, from 0; HOMES: in order */
+};
+
 /* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one,
- * if they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that
- * js_span_taken_sql reads are set.  A SET statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds
- * nothing leaves what an earlier packet left. */
+ * if they were lost before), insert the claim.  The variables that js_span_taken_sql reads are set.  A SET statement
+ * before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
+ *
+ * Homes: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
+ * different spans of the first rank: lists, and pieces that were cut off its first other span by a pop that found fewer
+ * than HOMES of both.  A piece is enough for JS_SPAN_HOME_POPS pops. */
+#define JS_SPAN_HOMES 16
+#define JS_SPAN_HOME_POPS 32
 #define JS_SPAN_RESET "@js_pos=NULL,@js_from=NULL,@js_to=0"
-void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no);
+void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
 
 /* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to
  * the COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and learns of it.) */

@@ -263,7 +263,7 @@ struct status_call {
 		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                 \
 	X(max_running, "s.max_running", I64) X(max_failures, "s.max_failures", I64) X(moved, "s.moved", U64)           \
 	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)                                          \
-	X(cancelled, "s.cancelled", U64)
+	X(cancelled, "s.cancelled", U64) X(strict_order, "s.strict_order", U64)
 /* clang-format on */
 
 static void take_status(void *ctx, const struct js_row *row)

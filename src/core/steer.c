@@ -65,15 +65,17 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 			struct jobstack_error *error)
 {
 	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 ||
-	    p->retry_delay_us < -1)
+	    p->retry_delay_us < -1 || p->strict_order > 1)
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "max-attempts and max-losses must be at least 1, and no limit can be negative");
+				    "max-attempts and max-losses must be at least 1, no limit can be negative, and "
+				    "strict-order is 0 or 1");
 	js_sql_add(sql, "UPDATE stack SET stack_id=stack_id");
 	set_policy_number(sql, ",max_attempts=%d", p->max_attempts);
 	set_policy_number(sql, ",max_losses=%d", p->max_losses);
 	set_policy_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
 	set_policy_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
 	set_policy_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
+	set_policy_number(sql, ",strict_order=%d", p->strict_order);
 	js_sql_must(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
 		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);

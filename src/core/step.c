@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "core/batch.h"
 #include "core/stream.h"
 
@@ -21,13 +22,17 @@
 #define CROWD 32
 #define LOCKS 16
 #define LOCK_WAIT_S 5
+/* With so many workers, and commits under a binary log that take so long, pops go to homes. */
+#define HOMES_FROM 4
+#define SLOW_COMMIT_US 1000
 /* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
 
 /* A step that is under way: what it is made of, and what its tail brings. */
 struct stepping {
 	struct jobstack_worker *w;
-	size_t k; /* entries to claim */
+	size_t k;  /* entries to claim */
+	int fresh; /* none that was lost before */
 	struct js_closing closing;
 	struct js_claim_sums sums;
 	struct js_buf running; /* the column */
@@ -89,9 +94,20 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(stack.state, "state", U32) X(stack.max_attempts, "max_attempts", U32) X(stack.max_losses, "max_losses", U32) \
 	X(stack.retry_delay_us, "retry_delay_us", I64) X(stack.limited, "max_running IS NOT NULL", FLAG)               \
 	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
-	X(crowd, "(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL "     \
-		 "LIMIT 1 OFFSET %u) IS NOT NULL", FLAG)
+	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
+		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
+	X(took_us, "IF(@@log_bin AND strict_order=0 AND lifo=0,TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6)),0)", I64)
 /* clang-format on */
+
+/* How many others pop, and how long a commit takes under a binary log (else 0). */
+static void note_server(struct jobstack_worker *w)
+{
+	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
+	w->homes = !w->stack.limited && w->workers >= HOMES_FROM && w->commit_us >= SLOW_COMMIT_US &&
+				   js_db_has_user_locks(w->handle->db)
+			   ? JS_SPAN_HOMES
+			   : 0;
+}
 
 static void take_stack_row(struct stepping *s, const struct js_row *row)
 {
@@ -101,6 +117,7 @@ static void take_stack_row(struct stepping *s, const struct js_row *row)
 
 	to->policy_us = jobstack_now_us();
 	POLICY_COLUMNS(JS_COLUMN_READ)
+	note_server(to);
 	(void)snprintf(stack->cwd, sizeof(stack->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
 	(void)snprintf(to->kills, sizeof(to->kills), "%s", row->col[2] == NULL ? "" : row->col[2]);
 	if (s->report != NULL)
@@ -173,11 +190,19 @@ static void ask_for_lock(const struct jobstack_worker *w, struct js_sql *sql)
 {
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
 
-	if (w->crowd)
+	if (w->workers > CROWD)
 		js_sql_user_lock(sql, w->stack.id, 1 + w->id % LOCKS,
 				 quarter < 1		 ? 1
 				 : quarter < LOCK_WAIT_S ? (unsigned)quarter
 							 : LOCK_WAIT_S);
+}
+
+/* Which home to pop from; of 17 pops one is in order. */
+static unsigned draw_home(struct jobstack_worker *w)
+{
+	if (w->dice == 0)
+		w->dice = w->id * 2654435761u + 88172645463325252u;
+	return w->homes == 0 ? 0 : (unsigned)js_num_jitter(&w->dice, w->homes + 1);
 }
 
 /* Writes the step's packet and tail; with POLICY the tail reads the policy. */
@@ -191,10 +216,14 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 		js_span_lock_limit(sql, &w->stack);
 	js_claim_close_sql(&s->closing, sql);
 	if (s->k > 0) {
-		js_span_pop(sql, &w->stack, s->k, w->id, w->seq + 1);
+		const struct js_pop pop = {s->k, w->id, w->seq + 1, s->fresh, w->homes, draw_home(s->w)};
+
+		js_span_pop(sql, &w->stack, &pop);
 		ask_for_lock(w, sql);
 	}
 	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
+	if (policy)
+		js_sql_stmt(sql, "SET @js_commit=SYSDATE(6)");
 	if (s->k > 0)
 		js_span_taken_sql(tail, &w->stack, s->k);
 	s->taken_stmt = s->k > 0 ? sql->statements + 1 : 0;
@@ -208,7 +237,7 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 	js_sql_stmt(tail,
 		    "),(SELECT kills FROM worker WHERE worker_id=%u)" POLICY_COLUMNS(
 			    JS_COLUMN_NAME) " FROM stack s WHERE stack_id=%u",
-		    w->id, w->stack.id, (uint64_t)CROWD, w->stack.id);
+		    w->id, w->stack.id, (uint64_t)CROWD + 1, w->stack.id);
 	s->stack_stmt = sql->statements + tail->statements;
 	return 0;
 }
@@ -362,7 +391,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 		   struct jobstack_step_report *report, struct jobstack_error *error)
 {
 	size_t n = step->outcomes_n, k = step->claim;
-	struct stepping s = {.w = w, .k = k, .report = report, .batch = batch};
+	struct stepping s = {.w = w, .k = k, .fresh = step->fresh != 0, .report = report, .batch = batch};
 	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
 	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
 

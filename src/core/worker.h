@@ -23,7 +23,11 @@ struct jobstack_worker {
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;
 	int64_t policy_us;    /* when the stack's policy was last read */
-	int crowd;	      /* the stack then had many workers */
+	uint32_t workers;     /* how many the stack then had, or as many as make a crowd */
+	int64_t took_us;      /* how long that step's commit took under a binary log; else 0 */
+	int64_t commit_us;    /* a running mean of that */
+	unsigned homes;	      /* pops go to so many homes; 0: in order */
+	uint64_t dice;	      /* draws them */
 	int failing;	      /* and as many dead entries as its max_failures */
 	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
 	int64_t unsettled_us; /* when its first try was sent */

@@ -19,9 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define AHEAD_US 1e6		    /* how much slot time to claim ahead */
-#define FLUSH_US (JS_SECOND_US / 2) /* how long an outcome waits for others at most */
-#define LONG_US (JS_SECOND_US / 5)  /* outcomes of longer commands are sent at once */
 #define STUCK_US (5 * JS_SECOND_US) /* if no command starts or ends in this time, what waits is returned */
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
@@ -38,6 +35,7 @@ struct step {
 	struct result *results;
 	struct jobstack_outcome *outcomes;
 	size_t n, k;
+	int fresh; /* claim nothing that was lost before */
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
 	int beat, nudged;
@@ -45,41 +43,38 @@ struct step {
 	int after_leap; /* it is the first step after a leap */
 };
 
-/* How many entries to claim now: enough for about a second of slot time, at most a share of what is left, and no more
- * than the options allow. */
-static size_t wanted_entries(struct ledger *l, int64_t now)
+/* Fills in what the next step would claim, and when it is due. */
+static struct batching_plan plan_step(struct ledger *l, int64_t now)
 {
 	const struct mailbox *box = l->box;
-	double ahead = box->mean_us > 0 ? AHEAD_US * (double)box->slots_n / box->mean_us : (double)box->slots_n;
-	uint64_t free_slots = box->slots_n - box->running, most = JOBSTACK_POP_MAX, want;
+	const struct batching b = {
+		now,
+		box->slots,
+		box->slots_n,
+		box->running,
+		box->queued,
+		box->mean_us,
+		l->step_us,
+		box->finished,
+		l->idle.ready,
+		l->looked_us != 0 ? l->idle.workers : 0,
+		/* no process can be created: one entry to try with; other workers can start the rest */
+		box->starved		? 1
+		: l->config->batch != 0 ? l->config->batch
+					: JOBSTACK_POP_MAX,
+		l->limited,
+		box->max_losses < 2,
+		box->finished == l->held,
+	};
+	struct batching_plan plan = batching_plan(&b);
 
 	/* a command that ends makes room below max-running */
-	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0)))
-		return 0;
-	if (box->starved && box->queued > 0) /* one entry to try with; other workers can start the rest */
-		return 0;
-	if (box->starved)
-		most = 1;
-	if (l->config->batch != 0 && most > l->config->batch)
-		most = l->config->batch;
-	/* guided self-scheduling: the less is left, the smaller the claim */
-	if (l->looked_us != 0 && l->idle.workers > 1) {
-		uint64_t share = l->idle.ready / (2 * l->idle.workers);
-
-		most = share < 1 ? 1 : share < most ? share : most;
-	}
-	want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? 4 * JOBSTACK_POP_MAX : (uint64_t)ahead;
-	/* long commands, or a limit: only what can start now */
-	if (box->mean_us >= AHEAD_US || box->finished == 0 || l->limited)
-		want = free_slots;
-	else if (want < free_slots)
-		want = free_slots;
-	if (box->queued >= want || (box->queued > want / 2 && free_slots <= box->queued))
-		return 0;
-	want -= box->queued;
-	if (l->config->max_entries != 0 && want > l->config->max_entries - l->claimed)
-		want = l->config->max_entries - l->claimed;
-	return (size_t)(want < most ? want : most);
+	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0)) ||
+	    (box->starved && box->queued > 0))
+		plan.claim = 0;
+	if (l->config->max_entries != 0 && plan.claim > l->config->max_entries - l->claimed)
+		plan.claim = l->config->max_entries - l->claimed;
+	return plan;
 }
 
 /* About a third of the lease after the last step, with a random part, so that workers don't beat together. */
@@ -95,22 +90,26 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 {
 	struct mailbox *box = l->box;
 	int64_t now = jobstack_now_us(), flush_at;
+	const struct batching_plan plan = plan_step(l, now);
 
 	s->nudged = box->nudged; /* a bare heartbeat, since that always brings the requests to kill */
-	s->k = s->nudged ? 0 : wanted_entries(l, now);
+	s->k = s->nudged ? 0 : plan.claim;
+	s->fresh = plan.fresh;
 	s->leaps = box->leaps;
 	s->after_leap = s->leaps != box->leaps_settled;
 	s->beat = now >= next_heartbeat(l) || now >= l->watch_us || s->after_leap;
 	*until = next_heartbeat(l) < l->watch_us ? next_heartbeat(l) : l->watch_us;
-	if (s->k > 0 || s->beat || s->nudged)
+	if ((s->k > 0 && plan.due) || s->beat || s->nudged)
 		return 1;
+	if (plan.look_us < *until)
+		*until = plan.look_us;
 	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
 		*until = l->dry_until_us;
 	if (box->queued > 0 && box->progress_us + STUCK_US < *until)
 		*until = box->progress_us + STUCK_US > now ? box->progress_us + STUCK_US : now + JS_SECOND_US / 5;
 	if (box->results_n == 0)
 		return 0;
-	flush_at = box->oldest_us + (box->mean_us < LONG_US ? FLUSH_US : 0);
+	flush_at = box->oldest_us + plan.gather_us;
 	if (box->results_n >= JOBSTACK_POP_MAX || box->leaving != STAY || now >= flush_at ||
 	    (box->queued == 0 && box->running == 0))
 		return 1;
@@ -314,7 +313,8 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 {
 	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 	struct jobstack_step step = JOBSTACK_STEP_INIT;
-	int64_t since = jobstack_now_us();
+	int64_t since = jobstack_now_us(), sent;
+	uint64_t finished;
 	int status;
 
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
@@ -325,10 +325,12 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	step.outcomes = s->outcomes;
 	step.outcomes_n = s->n;
 	step.claim = s->k;
+	step.fresh = (size_t)s->fresh;
 	step.running = s->running;
 	step.running_n = s->running_n;
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
+		sent = jobstack_now_us();
 		status = jobstack_step(l->worker, &step, &batch, report, &l->error);
 		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
 			break;
@@ -341,6 +343,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		return status;
 	}
 	events_tell(l->events, s->outcomes, s->n);
+	batching_note_step(&l->step_us, jobstack_now_us() - sent);
 	/* from there the lease is counted: after a late reply, the next heartbeat is due sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
 	l->beat_jitter = (unsigned)js_num_jitter(&l->jitter, 256);
@@ -357,13 +360,16 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	}
 	l->box->max_attempts = report->max_attempts;
 	l->box->max_losses = report->max_losses;
+	finished = l->box->finished;
 	if (!l->config->finish_on_loss)
 		l->keeper->page->deadline_us = l->box->deadline_us;
 	(void)pthread_mutex_unlock(&l->box->lock);
 	for (size_t i = 0; i < s->n; i++)
 		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
 	l->limited = report->limited;
-	if (s->k > 0)
+	if (s->k > 0 && s->fresh && batch.count == 0)
+		l->held = finished;
+	else if (s->k > 0)
 		note_empty_claim(l, batch.count == 0);
 	(void)check_stack_directory(l, report->cwd); /* before the entries are handed over, which then returns them */
 	if (batch.count > 0)
@@ -548,6 +554,7 @@ static void give_back_delayed(struct ledger *l)
 
 	if (box->queued > 0 && jobstack_now_us() - box->progress_us >= STUCK_US) {
 		box->mean_us = box->mean_us > STUCK_US ? box->mean_us : STUCK_US;
+		l->held = box->finished;
 		mailbox_give_back(box);
 	}
 }

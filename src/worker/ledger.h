@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "worker/batching.h"
 #include "worker/config.h"
 #include "worker/display.h"
 #include "worker/events.h"
@@ -30,6 +31,8 @@ struct ledger {
 	uint64_t claimed; /* entries claimed so far */
 	int64_t began_us;
 	int64_t last_us;      /* the last step that succeeded */
+	double step_us;	      /* how long a step takes: a running mean */
+	uint64_t held;	      /* nothing is claimed ahead until more commands than that have ended */
 	int64_t dry_until_us; /* no claim before this moment: there was nothing to claim */
 	int64_t dry_wait_us;
 	int64_t idle_since_us; /* since when there is nothing to run or to claim; 0: busy */

@@ -105,7 +105,7 @@ make() {
 			(0,7,5,1,5,1,0,NOW()),(0,7,6,1,5,0,1,NOW()),(0,7,20,1,5,0,0,NOW()),(0,7,22,1,5,0,0,NOW()),(0,7,24,1,5,0,0,NOW());
 		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended)
 			SELECT 0,7,seq,1,5,0,1,NOW() FROM $(numbers 21 29) WHERE seq NOT IN(22,24);
-		INSERT INTO span VALUES(7,1,0,IF($1,-5,5),5,5,NULL,2,1,0,NOW(),NULL),(7,0,0,IF($1,-10,19),10,19,NULL,1,0,0,NULL,NULL),
+		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,1,0,IF($1,-5,5),5,5,NULL,2,1,0,NOW(),NULL),(7,0,0,IF($1,-10,19),10,19,NULL,1,0,0,NULL,NULL),
 			(7,2,-3,IF($1,-30,34),30,34,NULL,1,0,0,NULL,3),
 			(7,0,0,IF($1,-20,24),0,2,'0000000014,0000000016,0000000018,',2,0,0,NULL,NULL);
 		UPDATE worker SET done=9 WHERE worker_id=5; ${2-}"
@@ -137,13 +137,13 @@ hurt 'final is gone' lost 2 'nowhere' 'UPDATE attempt SET final=0 WHERE entry_id
 hurt 'a span is cut too short' lost 10 'nowhere' 'UPDATE span SET lo=11 WHERE pos=19'
 hurt 'a list is cut too short' lost 20 'nowhere' 'UPDATE span SET lo=1 WHERE pos=24'
 hurt 'a span overlaps' doubled 13 'ready row in the table `span` at rank 0, pos 13, and in the ready row in the table `span` at rank 0, pos 19' \
-	"INSERT INTO span VALUES(7,0,0,13,12,13,NULL,1,0,0,NULL,NULL)"
+	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,0,13,12,13,NULL,1,0,0,NULL,NULL)"
 hurt 'a list overlaps' doubled 14 'ready row in the table `span` at rank 5, pos 16' \
-	"INSERT INTO span VALUES(7,0,5,16,0,1,'000000000E,0000000010,',1,0,0,NULL,NULL)"
+	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,5,16,0,1,'000000000E,0000000010,',1,0,0,NULL,NULL)"
 hurt 'a span over what runs' doubled 7 'ready row.*and in claim 9 of worker 5' \
-	"INSERT INTO span VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
+	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
 hurt 'a span over what is done' doubled 2 'ready row.*done entries \(by attempt 2\)' \
-	"INSERT INTO span VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
+	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
 hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL,0)"
 hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL,0)"
 hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL,0)"
@@ -202,7 +202,7 @@ make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,99,1,5,1,0,NOW());
 	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL,0);
-	INSERT INTO span VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
+	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
 for line in 'entry 12: there is no such entry, but its number is in the ready row' 'entry 3: .*is in the done entries' \

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#define SPAN_COLUMNS "stack_id,class,`rank`,pos,lo,hi,ids,attempt,fails,losses,due,push_id"
 #define BOUND_US 120000000 /* no condition is waited for any longer */
 
 /* ------------------------------------------------------------------------------------------------ plain sessions */

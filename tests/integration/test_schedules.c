@@ -306,7 +306,8 @@ static void requeue_and_pop(void **state)
 	w.k = 0;
 	OK(do_step(&w));			/* 4 and 5 are dead; 6, and 1 to 3, are in line */
 	(void)sql(holder, "START TRANSACTION"); /* the place that 4 and 5 will take in line */
-	(void)sql(holder, "INSERT INTO span VALUES(%" PRIu64 ",0,0,5,4,5,NULL,2,0,0,NULL,NULL)", id_of("rp"));
+	(void)sql(holder, "INSERT INTO span(" SPAN_COLUMNS ") VALUES(%" PRIu64 ",0,0,5,4,5,NULL,2,0,0,NULL,NULL)",
+		  id_of("rp"));
 	start(&a, do_requeue);
 	until_waiting(1);
 	w.n = 0;

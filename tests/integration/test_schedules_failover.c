@@ -77,8 +77,8 @@ static void frozen_reading(void **state)
 	     i++) /* chunks of 64 and less: that a pop takes as many as it can get, they are made one */
 		OK(jobstack_push_many(h, "reading", NULL, v + i * 62, i == 7 ? N - 7 * 62 : 62, NULL, &e));
 	(void)sql(holder, "DELETE FROM span WHERE stack_id=%" PRIu64, id_of("reading"));
-	(void)sql(holder, "INSERT INTO span VALUES(%" PRIu64 ",0,0,%d,1,%d,NULL,1,0,0,NULL,NULL)", id_of("reading"), N,
-		  N);
+	(void)sql(holder, "INSERT INTO span(" SPAN_COLUMNS ") VALUES(%" PRIu64 ",0,0,%d,1,%d,NULL,1,0,0,NULL,NULL)",
+		  id_of("reading"), N, N);
 	r = distant(&between, "reading");
 	OK(do_begin(&r));
 	r.k = N;

@@ -71,7 +71,8 @@ static void ready_close(struct rival *r)
 {
 	r->k = 3;
 	(void)sql(holder, "DELETE FROM span WHERE class=1 AND stack_id=%" PRIu64, id_of(r->stack));
-	(void)sql(holder, "INSERT INTO span VALUES(%" PRIu64 ",0,1,2,2,2,NULL,2,1,0,NULL,NULL)", id_of(r->stack));
+	(void)sql(holder, "INSERT INTO span(" SPAN_COLUMNS ") VALUES(%" PRIu64 ",0,1,2,2,2,NULL,2,1,0,NULL,NULL)",
+		  id_of(r->stack));
 	OK(do_pop(r));
 	assert_true(r->batch.count == 3 && jobstack_batch_entry(&r->batch, 0)->entry == 3);
 	jobstack_batch_free(&r->batch);

@@ -20,12 +20,13 @@
 
 /* From the command line: W workers (2 or 3), each of which looks at the others, too; LEASE in ticks of the clock; CUTS
  * and KILLS, how often a connection breaks and a worker is killed; SCRIPT, the worker whose command nobody stops (a
- * script's pop, or one frozen with its keeper), or W; BRIEF, without what only ends early; CANCEL, with a person who cancels the
- * first entry, and requeues it. */
+ * script's pop, or one frozen with its keeper), or W; BRIEF, without what only ends early; AHEAD, with pops from homes,
+ * and of one more entry while a command runs; CANCEL, with a person who cancels the first entry, and requeues it. */
 #define N	2		/* entries */
 #define TRIES(e) (2 - (e))	/* failed or lost so often, it is dead: the second one at once */
 #define ALL	((1 << N) - 1)
 #define NOTHING	N
+#define HOME	3	/* for a pop: one entry, and not the first if there are two */
 #define NOBODY	3
 #define has(set, e)	((set >> (e)) & 1)	/* sets are bits */
 #ifndef SEEN
@@ -172,10 +173,12 @@ inline transaction(w, p, equal) {
 #ifdef ASKS
 		row[w].asked = row[w].asked & row[w].claim;
 #endif
-		j = p.pop;
+		j = (p.pop == HOME -> 1 : p.pop);
+		k = (p.pop == HOME && entry[0].span > 0 && entry[1].span > 0 -> 1 : 0);
 		for (i : 0 .. N - 1) {
 			if
-			:: j > 0 && entry[i].span > 0 -> j--; entry[i].span--; took = took | (1 << i)
+			:: j > 0 && i >= k && entry[i].span > 0 -> j--; entry[i].span--; took = took | (1 << i);
+				if :: k > 0 -> can_happen(9) :: else fi
 			:: else
 			fi;
 			if
@@ -291,6 +294,11 @@ end:	do
 	:: d_step { free(w) && me[w].did -> send(w, me[w].did, 0, 0, ready, 0) }
 	:: d_step { free(w) && me[w].did -> send(w, 0, me[w].did, 0, ready, 0) }
 	:: d_step { free(w) && me[w].hands && !me[w].did && me[w].age && may_rest(w) -> send(w, 0, 0, 0, 0, 0) }
+#ifdef AHEAD	/* one from a home, which is not the first; one more while the command runs */
+	:: d_step { free(w) && !me[w].hands && ready -> send(w, 0, 0, 0, HOME, 0) }
+	:: d_step { free(w) && me[w].hands && !unstarted(w) && ready -> send(w, 0, 0, 0, 1, 0) }
+	:: d_step { free(w) && me[w].did && ready -> send(w, me[w].did, 0, 0, HOME, 0) }
+#endif
 #ifdef LIVE
 	:: d_step { free(w) && !me[w].hands && !ready && row[w].silent && may_rest(w) -> send(w, 0, 0, 0, 0, 0) }
 #endif

@@ -113,6 +113,7 @@ class jobstack_status(ctypes.Structure):
         ("busy", c_uint64),
         ("silent", c_uint64),
         ("ended", c_uint64),
+        ("strict_order", c_uint64),
     ]
 
 
@@ -125,6 +126,7 @@ class jobstack_policy(ctypes.Structure):
         ("max_running", c_int64),
         ("max_failures", c_int64),
         ("priority", c_int32),
+        ("strict_order", c_int64),
     ]
 
     @classmethod
@@ -137,6 +139,7 @@ class jobstack_policy(ctypes.Structure):
         new.max_running = -1
         new.max_failures = -1
         new.priority = -2147483648
+        new.strict_order = -1
         return new
 
 

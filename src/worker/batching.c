@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * How many entries to claim, and when.  See batching.h.
+ */
+#include "worker/batching.h"
+
+#include "base/clock.h"
+
+#define AHEAD_US 1e6		     /* how much slot time to claim ahead of short commands */
+#define FLUSH_US (JS_SECOND_US / 2)  /* how long an outcome of a short command waits for others at most */
+#define LONG_US (JS_SECOND_US / 5)   /* outcomes of longer commands are written at once, or gathered: */
+#define GATHER_STEPS 4		     /* for so many steps' time, */
+#define GATHER_US (2 * JS_SECOND_US) /* and no longer than that */
+#define NOTICEABLE 0.01		     /* a slot that waits for this part of a command's time */
+
+static int is_step_slow(const struct batching *b)
+{
+	return b->step_us > NOTICEABLE * b->mean_us;
+}
+
+static int64_t gather_time(const struct batching *b)
+{
+	if (b->mean_us < LONG_US)
+		return FLUSH_US;
+	if (!is_step_slow(b))
+		return 0;
+	return b->step_us < (double)GATHER_US / GATHER_STEPS ? (int64_t)(GATHER_STEPS * b->step_us) : GATHER_US;
+}
+
+/* How many commands will probably end within HORIZON_US; *NEXT_US: when the next of the others will be that near its
+ * end. */
+static size_t count_ending(const struct batching *b, double horizon_us, int64_t *next_us)
+{
+	int64_t before = b->now_us - (int64_t)(b->mean_us - horizon_us);
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->slots; i++) {
+		if (b->slot[i].entry == 0)
+			continue;
+		if (b->slot[i].started_us <= before)
+			n++;
+		else if (b->now_us + (b->slot[i].started_us - before) < *next_us)
+			*next_us = b->now_us + (b->slot[i].started_us - before);
+	}
+	return n;
+}
+
+/* Long commands: what can start now, and what will start before a later step could bring it. */
+static void plan_long(const struct batching *b, size_t share, struct batching_plan *plan)
+{
+	size_t free_slots = b->slots - b->running, want = free_slots, ahead;
+
+	if (is_step_slow(b) && !b->no_ahead) {
+		ahead = count_ending(b, (double)plan->gather_us + 2 * b->step_us, &plan->look_us);
+		want += ahead < share ? ahead : share;
+	}
+	if (b->queued >= want)
+		return;
+	plan->claim = want - b->queued;
+	plan->due = free_slots > b->queued || (double)b->queued <= (double)b->slots * b->step_us / b->mean_us;
+}
+
+/* Short commands: a second's work. */
+static void plan_short(const struct batching *b, struct batching_plan *plan)
+{
+	double time = (double)plan->gather_us + 2 * b->step_us; /* until a later step could bring more */
+	double ahead =
+		b->mean_us > 0 ? (time > AHEAD_US ? time : AHEAD_US) * (double)b->slots / b->mean_us : (double)b->slots;
+	size_t free_slots = b->slots - b->running;
+	size_t want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? (size_t)4 * JOBSTACK_POP_MAX : (size_t)ahead;
+
+	if (want < free_slots)
+		want = free_slots;
+	plan->due = b->queued < want && (b->queued <= want / 2 || free_slots > b->queued);
+	plan->claim = plan->due ? want - b->queued : 0;
+}
+
+struct batching_plan batching_plan(const struct batching *b)
+{
+	struct batching_plan plan = {0, 0, 0, gather_time(b), INT64_MAX};
+	/* guided self-scheduling: the less is left, the smaller the claim */
+	uint64_t share = b->workers > 1 ? b->ready / (2 * b->workers) : SIZE_MAX;
+	size_t most = share < 1 ? 1 : share < b->most ? (size_t)share : b->most;
+
+	if (b->finished == 0 || b->limited) { /* nothing is known, or nothing may be held: what can start now */
+		plan.claim = b->slots - b->running > b->queued ? b->slots - b->running - b->queued : 0;
+		plan.due = plan.claim > 0;
+	} else if (b->mean_us >= AHEAD_US)
+		plan_long(b, (size_t)share, &plan);
+	else
+		plan_short(b, &plan);
+	if (plan.claim > most)
+		plan.claim = most;
+	plan.fresh = plan.claim > 0 && b->slots - b->running <= b->queued;
+	if (plan.fresh && b->held)
+		plan.claim = 0;
+	return plan;
+}
+
+void batching_note_step(double *step_us, int64_t took_us)
+{
+	*step_us = *step_us <= 0 ? (double)took_us : *step_us + ((double)took_us - *step_us) / 4;
+}

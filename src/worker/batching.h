@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * How many entries a worker claims, and when it writes outcomes.  Computes, and does nothing else: the worker and the
+ * benchmark of fleets (scripts/bench) ask it the same question with what they see.
+ *
+ * Commands of less than a second: enough entries for a second are claimed ahead.  Longer commands: an entry is claimed
+ * when a slot is free for it, except where a step takes so long that the slot would wait for it noticeably.  There, as
+ * many entries are claimed ahead as commands will end before the next step but one returns, at most one per slot; and
+ * outcomes are gathered, so that fewer steps wait for each other.
+ */
+#pragma once
+
+#include "jobstack/jobstack.h"
+
+/* What it depends on.  Durations in microseconds, moments as jobstack_now_us. */
+struct batching {
+	int64_t now_us;
+	const struct jobstack_running *slot; /* what runs in each slot; entry 0: nothing */
+	size_t slots, running, queued;	     /* queued: claimed, not started */
+	double mean_us;			     /* how long a command takes: a running mean; 0: not known */
+	double step_us;			     /* how long a step takes: a running mean; 0: not known */
+	uint64_t finished;		     /* commands that have ended */
+	uint64_t ready, workers;	     /* of the stack, as last seen; workers 0: not known */
+	size_t most;			     /* to claim at once */
+	int limited;			     /* the stack has max_running */
+	int no_ahead; /* of commands over a second nothing is to be claimed ahead: one loss makes an entry dead */
+	int held;     /* a claim of fresh entries found none, and no command has ended since */
+};
+
+struct batching_plan {
+	size_t claim;	   /* so many entries, with the next step */
+	int fresh;	   /* none of them can start now: claim none that was lost before */
+	int due;	   /* that step should be now */
+	int64_t gather_us; /* how long an outcome may wait for others */
+	int64_t look_us;   /* when to ask again, if nothing happens before; INT64_MAX: no need */
+};
+
+struct batching_plan batching_plan(const struct batching *b);
+
+/* Takes into *STEP_US that a step took TOOK_US. */
+void batching_note_step(double *step_us, int64_t took_us);

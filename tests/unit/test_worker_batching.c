@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * How many entries a worker claims, and when it writes outcomes.
+ */
+#include "worker/batching.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define SLOTS 8
+#define NOW (1000 * JS_SECOND_US)
+
+static struct jobstack_running slot[SLOTS];
+
+/* A worker with SLOTS slots that all run commands of MEAN_S seconds, which began at AGE_S before now; it can claim as
+ * much as it likes. */
+static struct batching busy(double mean_s, double age_s, double step_ms)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		slot[i] = (struct jobstack_running){sizeof(slot[i]), i + 1, 1, NOW - (int64_t)(age_s * 1e6)};
+	return (struct batching){.now_us = NOW,
+				 .slot = slot,
+				 .slots = SLOTS,
+				 .running = SLOTS,
+				 .mean_us = mean_s * 1e6,
+				 .step_us = step_ms * 1e3,
+				 .finished = 100,
+				 .ready = 1000000,
+				 .workers = 1,
+				 .most = JOBSTACK_POP_MAX};
+}
+
+static void nothing_is_known(void **state)
+{
+	struct batching b = busy(0, 0, 0);
+	struct batching_plan p;
+
+	(void)state;
+	b.finished = 0;
+	b.running = 3;
+	p = batching_plan(&b);
+	assert_true(p.claim == 5 && p.due && !p.fresh); /* what can start now */
+	b.running = SLOTS;
+	assert_true(batching_plan(&b).claim == 0);
+}
+
+static void short_commands(void **state)
+{
+	struct batching b = busy(0.01, 0, 1);
+	struct batching_plan p = batching_plan(&b);
+
+	(void)state;
+	assert_true(p.claim == JOBSTACK_POP_MAX && p.due && p.gather_us == JS_SECOND_US / 2);
+	b.queued = 700; /* a second's work is 800 */
+	assert_true(batching_plan(&b).claim == 0);
+	b.queued = 400;
+	assert_true(batching_plan(&b).claim == 400);
+	b.workers = 10;
+	b.ready = 1000; /* at most half of one's share */
+	assert_true(batching_plan(&b).claim == 50);
+}
+
+static void long_commands_on_a_fast_server(void **state)
+{
+	struct batching b = busy(2, 1.99, 5);
+	struct batching_plan p = batching_plan(&b);
+
+	(void)state;
+	assert_true(p.claim == 0 && p.gather_us == 0);
+	b.running = SLOTS - 2;
+	p = batching_plan(&b);
+	assert_true(p.claim == 2 && p.due && !p.fresh);
+}
+
+static void long_commands_on_a_slow_server(void **state)
+{
+	struct batching b = busy(10, 2, 500);
+	struct batching_plan p = batching_plan(&b);
+
+	(void)state;
+	assert_true(p.claim == 0 && p.gather_us == 2 * JS_SECOND_US);
+	assert_true(p.look_us == NOW + 5 * JS_SECOND_US); /* 10 s less what they ran, the gathering and two steps */
+	b = busy(10, 8, 500);
+	p = batching_plan(&b);
+	assert_true(p.claim == SLOTS && p.due && p.fresh); /* one per slot, and no more */
+	b.queued = 1;
+	p = batching_plan(&b);
+	assert_true(p.claim == SLOTS - 1 && !p.due); /* with the next step */
+	b.queued = 0;
+	p = batching_plan(&b);
+	assert_true(p.due);
+	b.running = SLOTS - 1;
+	slot[0].entry = 0;
+	p = batching_plan(&b);
+	assert_true(p.claim == SLOTS && p.due && !p.fresh);
+}
+
+static void not_ahead(void **state)
+{
+	struct batching b = busy(10, 9, 500);
+
+	(void)state;
+	b.no_ahead = 1;
+	assert_true(batching_plan(&b).claim == 0);
+	b.no_ahead = 0;
+	b.limited = 1;
+	assert_true(batching_plan(&b).claim == 0);
+	b.limited = 0;
+	b.workers = 100;
+	b.ready = 150; /* others want it, too */
+	assert_true(batching_plan(&b).claim == 0);
+	b.ready = 1000;
+	assert_true(batching_plan(&b).claim == 5);
+	b.running = SLOTS - 1;
+	slot[0].entry = 0;
+	b.ready = 1; /* but what can start now may be claimed, one at a time */
+	assert_true(batching_plan(&b).claim == 1);
+}
+
+static void steps(void **state)
+{
+	double us = 0;
+
+	(void)state;
+	batching_note_step(&us, 4000);
+	assert_true(us > 3999 && us < 4001);
+	batching_note_step(&us, 8000);
+	assert_true(us > 4999 && us < 5001);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_known),
+					   cmocka_unit_test(short_commands),
+					   cmocka_unit_test(long_commands_on_a_fast_server),
+					   cmocka_unit_test(long_commands_on_a_slow_server),
+					   cmocka_unit_test(not_ahead),
+					   cmocka_unit_test(steps)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
