@@ -70,8 +70,8 @@ for n in 300 700; do
 	wait $follower 2>/dev/null
 	follow
 done
-victim=$(worker_pids long | tail -n 1)
-check 'a worker is killed' kill_ours "$victim"
+pid=$(worker_pids long | tail -n 1)
+check 'a worker is killed' kill_ours "$pid"
 check 'it follows on' wait_for 60 at_least 1200
 server_kill
 check 'a server that comes back' server_start
