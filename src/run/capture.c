@@ -5,6 +5,7 @@
  */
 #include "run/capture.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -16,12 +17,14 @@
 #include <unistd.h>
 
 #define HOLE (INT64_C(1) << 20) /* freeing less than this is not worth a call */
+#define FRESH_US 1000		/* how long the last look at a file's length holds */
 
 struct js_capture {
 	char *dir;
 	int fd[2];	    /* stdout, stderr */
 	int64_t from[2];    /* what is before this has been kept */
 	int64_t seen[2];    /* how long they were at the last look */
+	int64_t looked_us;  /* by CLOCK_MONOTONIC: when that was */
 	int64_t holes[2];   /* disk space before this is freed */
 	int64_t limit[2];   /* 0: none */
 	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
@@ -87,12 +90,27 @@ int js_capture_temporary(const char *dir)
 	return fd;
 }
 
-int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
+static int look_at_size(struct js_capture *c, int i)
 {
 	struct stat st;
 
+	if (c->fd[i] < 0)
+		return 0;
+	if (fstat(c->fd[i], &st) != 0)
+		return -1;
+	c->seen[i] = (int64_t)st.st_size;
+	if (c->gone[i] > c->seen[i])
+		c->gone[i] = c->seen[i];
+	return 0;
+}
+
+int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
+{
+	/* the next command of a busy slot begins so soon that the last look will do */
+	int fresh = js_clock_mono_us() - capture->looked_us < FRESH_US;
+
 	for (int i = 0; i < 2; i++) {
-		if (capture->fd[i] >= 0 && fstat(capture->fd[i], &st) == 0 && st.st_size == 0)
+		if (capture->fd[i] >= 0 && (fresh || look_at_size(capture, i) == 0) && capture->seen[i] == 0)
 			continue;
 		if (capture->fd[i] >= 0)
 			(void)close(capture->fd[i]);
@@ -145,20 +163,6 @@ int js_capture_trim(struct js_capture *c)
 	return busy;
 }
 
-static int look_at_size(struct js_capture *c, int i)
-{
-	struct stat st;
-
-	if (c->fd[i] < 0)
-		return 0;
-	if (fstat(c->fd[i], &st) != 0)
-		return -1;
-	c->seen[i] = (int64_t)st.st_size;
-	if (c->gone[i] > c->seen[i])
-		c->gone[i] = c->seen[i];
-	return 0;
-}
-
 static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
 {
 	int64_t len = c->seen[i] > c->from[i] ? c->seen[i] - c->from[i] : 0; /* shorter: its command has cut it */
@@ -168,6 +172,7 @@ static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
 
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 {
+	capture->looked_us = js_clock_mono_us();
 	for (int i = 0; i < 2; i++)
 		if (look_at_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
 			return -1;

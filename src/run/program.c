@@ -26,6 +26,7 @@
 #define TIME 27			    /* as in 2026-11-23T14:02:11.123456Z */
 #define CHANGES 4		    /* a file that changes so often while a worker runs is no program */
 #define NEVER -2		    /* as the size of a file that was not looked at */
+#define LOOK_US 10000		    /* how long a look at the files holds: some file systems tell times no finer */
 #define READ_US (60 * JS_SECOND_US) /* how long files, and git, are waited for */
 
 struct file {
@@ -44,6 +45,7 @@ struct js_program {
 	pthread_mutex_t looking; /* one look at a time; held for as long as a file system does not answer */
 	struct file file[JS_PROGRAM_FILES];
 	size_t n;
+	int64_t looked_us;    /* by CLOCK_MONOTONIC: when the last look ended */
 	struct js_buf fixed;  /* the lines of git, and of --code-version */
 	pthread_mutex_t lock; /* for what follows; taken after the other one */
 	struct version *version;
@@ -193,8 +195,11 @@ int64_t js_program_look(struct js_program *p)
 	if (p == NULL)
 		return -1;
 	(void)pthread_mutex_lock(&p->looking);
-	for (size_t i = 0; i < p->n; i++)
-		changed |= look_at_file(&p->file[i]);
+	if (js_clock_mono_us() - p->looked_us >= LOOK_US) {
+		for (size_t i = 0; i < p->n; i++)
+			changed |= look_at_file(&p->file[i]);
+		p->looked_us = js_clock_mono_us();
+	}
 	if (changed)
 		find_version(p);
 	now = p->now; /* only a look changes it */

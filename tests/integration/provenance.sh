@@ -104,15 +104,16 @@ if command -v git >/dev/null; then
 	is '... with changes another version' "$(jobstack list -s g -t all --program-changed -o entry | tr '\n' ' ')" '1 '
 fi
 
-# ---- an argument that every run changes is data
+# ---- an argument that every run changes is data (a look at the files holds for 10 ms, so these commands take 20)
 echo 0 >results.txt
 numbered 1 9 | jobstack push -q -s d >/dev/null
-check 'a file that changes with each entry' worker -s d --slots 1 -- sh -c 'echo "$1" >>results.txt' sh results.txt
+check 'a file that changes with each entry' worker -s d --slots 1 -- sh -c 'echo "$1" >>results.txt; sleep 0.02' sh results.txt
 is '... stops making versions' "$(sql "SELECT COUNT(*) FROM fact JOIN stack USING(stack_id) WHERE name='d' AND kind=0")" 5
 
 cat >mine.sh <<-'END'
 	#!/bin/sh
 	echo "# $1" >>mine.sh
+	sleep 0.02
 END
 chmod +x mine.sh
 numbered 1 6 | jobstack push -q -s e >/dev/null

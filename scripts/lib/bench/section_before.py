@@ -5,13 +5,15 @@ before: this build against an earlier one (--before BUILD), alternating on one s
 	dispatch     20,000 times /bin/true, two at a time
 	persistent   400,000 entries through a command that answers at once
 	ledger       200 connections, entries closed and claimed one by one, and in hundreds
-	own CPU      what 100,000 times /bin/true cost the worker itself, without the commands, with its display on a terminal
+	own CPU      what 100,000 times /bin/true cost the worker itself, without the commands, with its display on a terminal;
+	             both at the same time, since what other programs do to the caches and the clock then concerns both
 
 A change that is not about speed must keep 0.97 of it, and may cost 1.02 of the CPU.
 """
 import os
 import pty
 import select
+from concurrent.futures import ThreadPoolExecutor
 
 from place import Trouble
 from table import Wanted
@@ -57,10 +59,8 @@ class Build:
 			raise Trouble("%s: not all %d entries are done" % (stack, n))
 		return n / ran.seconds
 
-	def own_cpu(self, stack, n, program):
-		"""Seconds of CPU of a worker with one slot and of its keeper."""
-		self.push(stack, n)
-		self.here.settle()
+	def own_cpu(self, stack, program):
+		"""Seconds of CPU of a worker with one slot and of its keeper; the stack has been pushed."""
 		ours, theirs = pty.openpty()
 		process = self.here.start([*program, "-s", stack, "--slots", "1", "--", TRUE], self.cnf, stdout=theirs, stderr=theirs, env={"TERM": "xterm"})
 		os.close(theirs)
@@ -97,8 +97,8 @@ def measure(here, table):
 		("persistent: %s entries" % "{:,}".format(lines), lambda b, stack: b.worker(stack, lines, "--persistent", "--", b.program("echo-done"))),
 		("ledger: 200 connections, 1 at once", lambda b, stack: b.ledger(stack, 1)),
 		("ledger: 200 connections, 100 at once", lambda b, stack: b.ledger(stack, 100)),
-		("own CPU: jobstack-worker, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, own, [b.program("jobstack-worker")])),
-		("own CPU: jobstack run, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, own, [b.program("jobstack"), "run"])),
+		("own CPU: jobstack-worker, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, [b.program("jobstack-worker")])),
+		("own CPU: jobstack run, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, [b.program("jobstack"), "run"])),
 	)
 	for number, (name, figure) in enumerate(cases):
 		if here.match not in name:
@@ -108,8 +108,14 @@ def measure(here, table):
 		for i in range(here.runs):
 			stack = "s%d-%d" % (number, i)
 			# Who comes first changes each time, so that neither build has the better place.
-			for build in builds if i % 2 == 0 else builds[::-1]:
-				(row.ours if build is builds[0] else row.theirs).append(figure(build, stack))
+			order = builds if i % 2 == 0 else builds[::-1]
+			if "CPU" in name:
+				for build in order:
+					build.push(stack, own)
+				here.settle()
+			with ThreadPoolExecutor(2 if "CPU" in name else 1) as both:
+				for build, value in zip(order, both.map(lambda b: figure(b, stack), order)):
+					(row.ours if build is builds[0] else row.theirs).append(value)
 		here.say("   %s: %.4g %s, earlier %.4g" % (name, row.median(row.ours), unit, row.median(row.theirs)))
 	here.drop("now")
 	here.drop("earlier")
