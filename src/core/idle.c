@@ -4,16 +4,15 @@
  */
 #include "core/worker.h"
 
-/* Columns about a stack (s) and its summed spans (p), as a worker sees them.  The %u are the stack, the worker, the
- * stack, the stack, the worker and the stack. */
+/* Columns about a stack (s), its summed spans (p) and its live workers (w), as a worker sees them.  The %u are the
+ * stack, the worker, the worker and the stack.  Where a thousand workers look, the rows of all workers are most of the
+ * price: they are read once. */
 /* clang-format off */
 #define IDLE_COLUMNS(X)                                                                                                \
 	X(state, "s.state", U32) X(ready, "p.ready", U64) X(waiting, "p.waiting", U64) X(held, "p.held", U64)          \
 	X(next_due_us, "p.due", OPT)                                                                                   \
 	X(running, "(SELECT SUM(open) FROM claim WHERE stack_id=%u AND worker_id<>%u)", U64)                           \
-	X(workers, "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0)", U64)                \
-	X(eldest, "COALESCE((SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "    \
-		  "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND)=%u,1)", FLAG)                                  \
+	X(workers, "w.workers", U64) X(eldest, "COALESCE(w.eldest=%u,1)", FLAG)                                        \
 	X(pushers, "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "                               \
 		   "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                   \
 	X(done, "s.done+COALESCE(w.done,0)", U64) X(dead, "s.dead+COALESCE(w.dead,0)", U64)
@@ -37,20 +36,19 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 
 	if (status != 0)
 		return status;
-	js_sql_add(&sql, "SELECT 1" IDLE_COLUMNS(JS_COLUMN_NAME), w->stack.id, w->id, w->stack.id, w->stack.id, w->id,
-		   w->stack.id);
+	js_sql_add(&sql, "SELECT 1" IDLE_COLUMNS(JS_COLUMN_NAME), w->stack.id, w->id, w->id, w->stack.id);
 	js_sql_add(&sql,
 		   " FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
 		   "SUM(IF(class=1,hi-lo+1,0)) waiting,SUM(IF(class=2,hi-lo+1,0)) held,"
 		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class<>1,NULL,IF(",
 		   w->stack.id);
 	js_span_due_sql(&sql, &w->stack);
-	js_sql_stmt(
-		&sql,
-		",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id LEFT JOIN "
-		"(SELECT %u stack_id,SUM(done) done,SUM(dead) dead FROM worker WHERE stack_id=%u AND ended IS NULL) "
-		"w ON w.stack_id=s.stack_id WHERE s.stack_id=%u",
-		w->stack.id, w->stack.id, w->stack.id, w->stack.id);
+	js_sql_stmt(&sql,
+		    ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id LEFT JOIN "
+		    "(SELECT %u stack_id,SUM(done) done,SUM(dead) dead,SUM(kind=0) workers,MIN(IF(kind=0 AND "
+		    "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND,worker_id,NULL)) eldest FROM worker WHERE "
+		    "stack_id=%u AND ended IS NULL) w ON w.stack_id=s.stack_id WHERE s.stack_id=%u",
+		    w->stack.id, w->stack.id, w->stack.id, w->stack.id);
 	status = js_db_query(w->handle->db, &sql, take_idle, &found, error);
 	js_grow_out(idle, &found);
 	return status;

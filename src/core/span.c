@@ -134,6 +134,13 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
+/* Only one of 17 pops cuts homes off: it takes the last home, or the long span if one is missing.  To ask for it in
+ * each pop would cost the server a fifth of a step. */
+static int makes_homes(const struct js_pop *pop)
+{
+	return pop->homes > 0 && pop->home == pop->homes - 1;
+}
+
 /* Cuts @js_n entries off the span that is locked; with HOMES also the @js_m pieces behind them. */
 static void cut_span(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
@@ -144,7 +151,7 @@ static void cut_span(struct js_sql *sql, const struct js_stack *stack, const str
 		    stack->id);
 	js_sql_piece(sql, "ELSE ");
 	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-@js_n" : "UPDATE span SET lo=lo+@js_n");
-	if (pop->homes > 0)
+	if (makes_homes(pop))
 		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_HOME_POPS * pop->k));
 	js_sql_stmt(sql, " WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos", stack->id);
 	js_sql_piece(sql, "END IF;");
@@ -233,26 +240,26 @@ static void lock_first(struct js_sql *sql, const struct js_stack *stack, const s
 		    stack->id);
 }
 
-/* Of the first spans of the first rank, which pops may share: homes, and lists that were never lost.  Only as many are
- * looked at as there should be, twice: there may be many thousands of lists. */
-#define FIRST_SPANS                                                                                                    \
-	"(SELECT pos,home=1 OR (ids IS NOT NULL AND losses=0) AS fit FROM span FORCE INDEX(PRIMARY) WHERE "            \
-	"stack_id=%u AND class=0 AND `rank`=@js_rank ORDER BY pos LIMIT %u) f"
+/* Pops may share these: homes, and lists that were never lost. */
+#define FITS "(home=1 OR (ids IS NOT NULL AND losses=0))"
+#define FIRST_RANK                                                                                                     \
+	" FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=(SELECT `rank` FROM span FORCE "     \
+	"INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY `rank`,pos LIMIT 1) "
 
-/* Locks the one of these that was drawn or, if there are fewer, the first other span of the rank.  It is found by reads
- * that lock nothing (a SET with a subquery would), and locked by its key: if it is gone by then, nothing is locked. */
+/* Locks the span of the first rank that was drawn or, if it is none to share, the first of that rank that is none.  It
+ * is found by reads that lock nothing (a SET with a subquery would), and locked by its key: if it is gone by then,
+ * nothing is locked. */
 static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	uint64_t look = 2 * pop->homes;
-
 	js_sql_stmt(sql,
-		    "SELECT (SELECT `rank` FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY "
-		    "`rank`,pos LIMIT 1) INTO @js_rank",
-		    stack->id);
+		    "SELECT `rank`,IF(" FITS ",pos,NULL) INTO @js_rank,@js_at" FIRST_RANK "ORDER BY pos LIMIT %u,1",
+		    stack->id, stack->id, (uint64_t)pop->home);
+	js_sql_piece(sql, "IF @js_at IS NULL THEN ");
 	js_sql_stmt(sql,
-		    "SELECT COALESCE((SELECT pos FROM " FIRST_SPANS " WHERE fit=1 ORDER BY pos LIMIT 1 OFFSET %u),"
-		    "(SELECT pos FROM " FIRST_SPANS " WHERE fit=0 ORDER BY pos LIMIT 1)) INTO @js_at",
-		    stack->id, look, (uint64_t)pop->home, stack->id, look);
+		    "SELECT `rank`,pos INTO @js_rank,@js_at" FIRST_RANK "AND @js_at IS NULL AND NOT " FITS
+		    " ORDER BY pos LIMIT 1",
+		    stack->id, stack->id);
+	js_sql_piece(sql, "END IF;");
 	js_sql_stmt(sql,
 		    "SELECT pos,lo,hi,ids,attempt,fails,losses,home INTO "
 		    "@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses,@js_home FROM span FORCE "
@@ -267,7 +274,9 @@ static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const
 	js_sql_stmt(sql,
 		    "SELECT IF(@js_home=0 AND @js_ids IS NULL AND @js_losses=0 AND @js_hi-@js_lo>@js_n,"
 		    "GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_hi-@js_lo-@js_n) DIV %u)),0) INTO "
-		    "@js_m FROM " FIRST_SPANS,
+		    "@js_m FROM (SELECT " FITS
+		    " AS fit FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND "
+		    "`rank`=@js_rank ORDER BY pos LIMIT %u) f",
 		    (int64_t)pop->homes, (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
 }
 
@@ -294,17 +303,19 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 		measure_room(sql, stack, pop->k);
 	if (pop->home < pop->homes)
 		lock_home(sql, stack, pop);
+	js_sql_piece(sql, "IF @js_pos IS NULL THEN ");
 	lock_first(sql, stack, pop);
+	js_sql_piece(sql, "END IF;");
 	if (pop->fresh)
 		js_sql_stmt(sql, "SET @js_pos=IF(@js_losses>0,NULL,@js_pos)");
 	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
 	choose_entries(sql, stack, pop->k);
-	if (pop->homes > 0)
+	if (makes_homes(pop))
 		count_pieces(sql, stack, pop);
 	cut_span(sql, stack, pop);
 	insert_claim(sql, stack, pop, JS_SQL_BLOCKS);
 	insert_claim(sql, stack, pop, JS_SQL_SINGLE);
-	if (pop->homes > 0)
+	if (makes_homes(pop))
 		insert_pieces(sql, stack, pop);
 	js_sql_piece(sql, "END IF;");
 }

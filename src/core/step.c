@@ -21,7 +21,7 @@
  * one flush.  Each waits at most LOCK_WAIT_S for its lock, or a quarter of its lease. */
 #define CROWD 32
 #define LOCKS 16
-#define LOCK_WAIT_S 5
+#define LOCK_WAIT_S 15
 /* With so many workers, and commits under a binary log that take so long, pops go to homes. */
 #define HOMES_FROM 4
 #define SLOW_COMMIT_US 1000
@@ -186,12 +186,12 @@ static void running_text(const struct js_db *db, const struct jobstack_running *
 			      running[i].attempt, js_db_wall_us(db, running[i].started_us));
 }
 
-static void ask_for_lock(const struct jobstack_worker *w, struct js_sql *sql)
+static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
 {
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
 
 	if (w->workers > CROWD)
-		js_sql_user_lock(sql, w->stack.id, 1 + w->id % LOCKS,
+		js_sql_user_lock(sql, w->stack.id, 1 + (w->homes > 0 ? pop->home : w->id) % LOCKS,
 				 quarter < 1		 ? 1
 				 : quarter < LOCK_WAIT_S ? (unsigned)quarter
 							 : LOCK_WAIT_S);
@@ -219,7 +219,7 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 		const struct js_pop pop = {s->k, w->id, w->seq + 1, s->fresh, w->homes, draw_home(s->w)};
 
 		js_span_pop(sql, &w->stack, &pop);
-		ask_for_lock(w, sql);
+		ask_for_lock(w, &pop, sql);
 	}
 	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
 	if (policy)

@@ -11,6 +11,9 @@
 #define LONG_US (JS_SECOND_US / 5)   /* outcomes of longer commands are written at once, or gathered: */
 #define GATHER_STEPS 4		     /* for so many steps' time, */
 #define GATHER_US (2 * JS_SECOND_US) /* and no longer than that */
+#define LOOK_US JS_SECOND_US	     /* between two looks at the stack, and for each worker */
+#define FAR_US (JS_SECOND_US / 5)    /* so much more, that is five looks per second of all workers, */
+#define NEAR_US (JS_SECOND_US / 50)  /* or, where little is left, fifty */
 #define NOTICEABLE 0.01		     /* a slot that waits for this part of a command's time */
 
 static int is_step_slow(const struct batching *b)
@@ -95,6 +98,18 @@ struct batching_plan batching_plan(const struct batching *b)
 	if (plan.fresh && b->held)
 		plan.claim = 0;
 	return plan;
+}
+
+int64_t batching_look_us(uint64_t ready, uint64_t workers, size_t slots, double mean_us)
+{
+	uint64_t enough = mean_us >= AHEAD_US ? 2 * slots : JOBSTACK_POP_MAX;
+
+	return LOOK_US + (int64_t)workers * (ready / 2 > enough * workers ? FAR_US : NEAR_US);
+}
+
+uint64_t batching_ready_after(uint64_t ready, uint64_t workers, size_t n)
+{
+	return workers * n < ready ? ready - workers * n : 0;
 }
 
 void batching_note_step(double *step_us, int64_t took_us)

@@ -37,5 +37,12 @@ struct batching_plan {
 
 struct batching_plan batching_plan(const struct batching *b);
 
+/* After how long the worker looks at the stack again (jobstack_worker_idle): the fewer there is left for each, the
+ * sooner.  A look reads the rows of all workers, so the more workers, the later. */
+int64_t batching_look_us(uint64_t ready, uint64_t workers, size_t slots, double mean_us);
+
+/* What is ready, as last seen, after this worker has claimed N entries: the others claim as much. */
+uint64_t batching_ready_after(uint64_t ready, uint64_t workers, size_t n);
+
 /* Takes into *STEP_US that a step took TOOK_US. */
 void batching_note_step(double *step_us, int64_t took_us);

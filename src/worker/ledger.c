@@ -22,8 +22,7 @@
 #define STUCK_US (5 * JS_SECOND_US) /* if no command starts or ends in this time, what waits is returned */
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOK_US JS_SECOND_US /* longer with many workers, because all of them look */
-#define LOOK_A_WORKER_US (JS_SECOND_US / 50)
+#define LOOK_US JS_SECOND_US /* for the display */
 /* How long a worker that has to end, with nothing running, waits for the database. */
 #define GOING_US (10 * JS_SECOND_US)
 #define REST_US (30 * JS_SECOND_US)	/* without a step for this time, the worker disconnects... */
@@ -372,6 +371,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	else if (s->k > 0)
 		note_empty_claim(l, batch.count == 0);
 	(void)check_stack_directory(l, report->cwd); /* before the entries are handed over, which then returns them */
+	l->idle.ready = batching_ready_after(l->idle.ready, l->idle.workers, batch.count);
 	if (batch.count > 0)
 		hand_over_batch(l, &batch);
 	else
@@ -492,7 +492,7 @@ static void consider_leaving(struct ledger *l)
 static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
-	int64_t now = jobstack_now_us();
+	int64_t now = jobstack_now_us(), look_us;
 	int status, idle;
 
 	defer_limit(l->handle, l->config, l->box, s->results, s->outcomes, s->n);
@@ -503,9 +503,9 @@ static int do_round(struct ledger *l, struct step *s)
 		l->looked_us = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
+	look_us = batching_look_us(l->idle.ready, l->idle.workers, l->box->slots_n, l->box->mean_us);
 	(void)pthread_mutex_unlock(&l->box->lock);
-	if (now - l->looked_us >= LOOK_US + (int64_t)l->idle.workers * LOOK_A_WORKER_US ||
-	    (idle && l->dry_until_us != 0))
+	if (now - l->looked_us >= look_us || (idle && l->dry_until_us != 0))
 		status = look_at_stack(l);
 	if (status == 0 && now >= l->watch_us)
 		watch_others(l);

@@ -174,6 +174,7 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 	if (h->results_n > 0)
 		h->oldest_us = h->results[0].ended_us;
 	batching_note_step(&h->step_us, now - sent);
+	h->idle.ready = batching_ready_after(h->idle.ready, h->idle.workers, batch.count);
 	for (size_t i = 0; i < batch.count; i++) {
 		size_t at = (h->first + h->queued++) % LINE_MAX_N;
 
@@ -246,7 +247,7 @@ static int work(void *state, _Atomic uint64_t *closed)
 	    (h->results_n > 0 && (h->results_n >= JOBSTACK_POP_MAX || now >= h->oldest_us + plan.gather_us))) {
 		if (step(h, &plan, closed) != 0)
 			return -1;
-		if (now - h->looked_us >= 1000000 + (int64_t)h->idle.workers * 20000)
+		if (now - h->looked_us >= batching_look_us(h->idle.ready, h->idle.workers, slots_n, h->mean_us))
 			return look(h);
 		return 0;
 	}
@@ -286,6 +287,7 @@ static void *begin(unsigned index)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	struct jobstack_worker_options who = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct jobstack_step nothing = JOBSTACK_STEP_INIT;
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct hand *h = calloc(1, sizeof(*h));
 
@@ -299,8 +301,10 @@ static void *begin(unsigned index)
 	who.host = "bench";
 	who.user = "bench";
 	who.log = "/dev/null";
+	/* as a real worker: the first step is a heartbeat, which reads the policy */
 	if (jobstack_open(&h->handle, &options, &error) != 0 ||
-	    jobstack_worker_begin(h->handle, stack, &who, &h->worker, &error) != 0) {
+	    jobstack_worker_begin(h->handle, stack, &who, &h->worker, &error) != 0 ||
+	    jobstack_step(h->worker, &nothing, NULL, NULL, &error) != 0) {
 		complain(&error);
 		return NULL;
 	}
