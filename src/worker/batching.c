@@ -100,16 +100,11 @@ struct batching_plan batching_plan(const struct batching *b)
 	return plan;
 }
 
-int64_t batching_look_us(uint64_t ready, uint64_t workers, size_t slots, double mean_us)
+int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, size_t slots, double mean_us)
 {
-	uint64_t enough = mean_us >= AHEAD_US ? 2 * slots : JOBSTACK_POP_MAX;
+	uint64_t enough = claimed + 2 * (mean_us >= AHEAD_US ? 2 * slots : JOBSTACK_POP_MAX);
 
-	return LOOK_US + (int64_t)workers * (ready / 2 > enough * workers ? FAR_US : NEAR_US);
-}
-
-uint64_t batching_ready_after(uint64_t ready, uint64_t workers, size_t n)
-{
-	return workers * n < ready ? ready - workers * n : 0;
+	return LOOK_US + (int64_t)workers * (ready > workers * enough ? FAR_US : NEAR_US);
 }
 
 void batching_note_step(double *step_us, int64_t took_us)

@@ -37,12 +37,10 @@ struct batching_plan {
 
 struct batching_plan batching_plan(const struct batching *b);
 
-/* After how long the worker looks at the stack again (jobstack_worker_idle): the fewer there is left for each, the
- * sooner.  A look reads the rows of all workers, so the more workers, the later. */
-int64_t batching_look_us(uint64_t ready, uint64_t workers, size_t slots, double mean_us);
-
-/* What is ready, as last seen, after this worker has claimed N entries: the others claim as much. */
-uint64_t batching_ready_after(uint64_t ready, uint64_t workers, size_t n);
+/* After how long the worker looks at the stack again (jobstack_worker_idle), which had READY entries and WORKERS at the
+ * last look, after which this one has claimed CLAIMED; the others, it assumes, as many each.  A look reads the rows of
+ * all workers, so the more workers, the later; but where little is left, sooner. */
+int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, size_t slots, double mean_us);
 
 /* Takes into *STEP_US that a step took TOOK_US. */
 void batching_note_step(double *step_us, int64_t took_us);

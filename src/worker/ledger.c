@@ -371,7 +371,6 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	else if (s->k > 0)
 		note_empty_claim(l, batch.count == 0);
 	(void)check_stack_directory(l, report->cwd); /* before the entries are handed over, which then returns them */
-	l->idle.ready = batching_ready_after(l->idle.ready, l->idle.workers, batch.count);
 	if (batch.count > 0)
 		hand_over_batch(l, &batch);
 	else
@@ -420,6 +419,7 @@ static int look_at_stack(struct ledger *l)
 	l->idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
 	status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
 	l->looked_us = jobstack_now_us();
+	l->looked_claimed = l->claimed;
 	if (status == 0)
 		note_sight(l);
 	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
@@ -503,7 +503,9 @@ static int do_round(struct ledger *l, struct step *s)
 		l->looked_us = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
-	look_us = batching_look_us(l->idle.ready, l->idle.workers, l->box->slots_n, l->box->mean_us);
+	look_us = batching_look_us(l->idle.ready, l->idle.workers,
+				   l->claimed > l->looked_claimed ? l->claimed - l->looked_claimed : 0, l->box->slots_n,
+				   l->box->mean_us);
 	(void)pthread_mutex_unlock(&l->box->lock);
 	if (now - l->looked_us >= look_us || (idle && l->dry_until_us != 0))
 		status = look_at_stack(l);

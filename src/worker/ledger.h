@@ -28,7 +28,8 @@ struct ledger {
 	struct js_watch_options watch_options;
 	struct jobstack_error error;
 	/* its own */
-	uint64_t claimed; /* entries claimed so far */
+	uint64_t claimed;	 /* entries claimed so far */
+	uint64_t looked_claimed; /* at the last look at the stack */
 	int64_t began_us;
 	int64_t last_us;      /* the last step that succeeded */
 	double step_us;	      /* how long a step takes: a running mean */

@@ -149,7 +149,7 @@ static void order_and_priority(void **state)
 	push_numbered("rank", &push, 5000);
 	w = begin(h, "rank", &e);
 	assert_non_null(w);
-	OK(pop_from(w, 5, 1, &b)); /* there are no homes yet: from the long span, which is then cut */
+	OK(pop_from(w, JS_SPAN_HOMES - 1, 1, &b)); /* there are no homes yet: from the long span, which is then cut */
 	assert_true(b.count == 1 && jobstack_batch_entry(&b, 0)->entry == 1);
 	jobstack_batch_free(&b);
 	assert_int_equal(count("rank", "homes"), JS_SPAN_HOMES);

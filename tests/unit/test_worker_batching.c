@@ -132,6 +132,20 @@ static void steps(void **state)
 	assert_true(us > 4999 && us < 5001);
 }
 
+/* A thousand workers look fifty times per second together, or five times while much is left. */
+static void looks(void **state)
+{
+	const int64_t near = JS_SECOND_US * 21, far = JS_SECOND_US * 201;
+
+	(void)state;
+	assert_int_equal(batching_look_us(0, 0, 0, 64, 10e6), JS_SECOND_US);
+	assert_int_equal(batching_look_us(1000000, 1000, 0, 64, 10e6), far);
+	assert_int_equal(batching_look_us(200000, 1000, 0, 64, 10e6), near);
+	assert_int_equal(batching_look_us(1000000, 1000, 800, 64, 10e6), near); /* the others claim as much */
+	assert_int_equal(batching_look_us(1000000, 1000, 0, 64, 10e3), near);	/* of short ones more are claimed */
+	assert_int_equal(batching_look_us(2000000, 1000, 0, 64, 10e3), far);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_known),
@@ -139,7 +153,8 @@ int main(void)
 					   cmocka_unit_test(long_commands_on_a_fast_server),
 					   cmocka_unit_test(long_commands_on_a_slow_server),
 					   cmocka_unit_test(not_ahead),
-					   cmocka_unit_test(steps)};
+					   cmocka_unit_test(steps),
+					   cmocka_unit_test(looks)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

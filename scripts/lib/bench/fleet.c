@@ -50,7 +50,7 @@ struct hand {
 	int64_t oldest_us, dry_us, looked_us;
 	struct jobstack_idle idle;
 	double mean_us, step_us, busy_us;
-	uint64_t finished, held, max_losses, entries, steps, seed;
+	uint64_t finished, held, max_losses, claimed, entries, steps, seed;
 	int limited;
 	int64_t *took;
 };
@@ -144,6 +144,7 @@ static int look(struct hand *h)
 
 	h->idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
 	h->looked_us = jobstack_now_us();
+	h->claimed = 0;
 	return jobstack_worker_idle(h->worker, &h->idle, &error) == 0 ? 0 : complain(&error);
 }
 
@@ -174,7 +175,7 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 	if (h->results_n > 0)
 		h->oldest_us = h->results[0].ended_us;
 	batching_note_step(&h->step_us, now - sent);
-	h->idle.ready = batching_ready_after(h->idle.ready, h->idle.workers, batch.count);
+	h->claimed += batch.count;
 	for (size_t i = 0; i < batch.count; i++) {
 		size_t at = (h->first + h->queued++) % LINE_MAX_N;
 
@@ -247,7 +248,8 @@ static int work(void *state, _Atomic uint64_t *closed)
 	    (h->results_n > 0 && (h->results_n >= JOBSTACK_POP_MAX || now >= h->oldest_us + plan.gather_us))) {
 		if (step(h, &plan, closed) != 0)
 			return -1;
-		if (now - h->looked_us >= batching_look_us(h->idle.ready, h->idle.workers, slots_n, h->mean_us))
+		if (now - h->looked_us >=
+		    batching_look_us(h->idle.ready, h->idle.workers, h->claimed, slots_n, h->mean_us))
 			return look(h);
 		return 0;
 	}
