@@ -4,9 +4,9 @@
  */
 #include "core/worker.h"
 
-/* Columns about a stack (s), its summed spans (p) and its live workers (w), as a worker sees them.  The %u are the
- * stack, the worker, the worker and the stack.  Where a thousand workers look, the rows of all workers are most of the
- * price: they are read once. */
+/* Columns about a stack (s), its summed spans (p) and its workers that have not ended (w), as a worker sees them.  The
+ * %u are the stack, the worker, the worker and the stack.  With a thousand workers, reading the rows of all workers
+ * costs most, so the query reads them only once. */
 /* clang-format off */
 #define IDLE_COLUMNS(X)                                                                                                \
 	X(state, "s.state", U32) X(ready, "p.ready", U64) X(waiting, "p.waiting", U64) X(held, "p.held", U64)          \

@@ -134,8 +134,8 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
-/* Only one of 17 pops cuts homes off: it takes the last home, or the long span if one is missing.  To ask for it in
- * each pop would cost the server a fifth of a step. */
+/* Only the pops that draw the last home (one in 17) make new homes.  If that home does not exist, such a pop takes the
+ * long span, and cuts the missing homes off it. */
 static int makes_homes(const struct js_pop *pop)
 {
 	return pop->homes > 0 && pop->home == pop->homes - 1;
@@ -240,15 +240,15 @@ static void lock_first(struct js_sql *sql, const struct js_stack *stack, const s
 		    stack->id);
 }
 
-/* Pops may share these: homes, and lists that were never lost. */
+/* The spans among which pops spread: homes, and lists whose entries were never lost. */
 #define FITS "(home=1 OR (ids IS NOT NULL AND losses=0))"
 #define FIRST_RANK                                                                                                     \
 	" FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=(SELECT `rank` FROM span FORCE "     \
 	"INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY `rank`,pos LIMIT 1) "
 
-/* Locks the span of the first rank that was drawn or, if it is none to share, the first of that rank that is none.  It
- * is found by reads that lock nothing (a SET with a subquery would), and locked by its key: if it is gone by then,
- * nothing is locked. */
+/* Locks the span of the first rank with the number drawn.  If that one does not match FITS, locks the first of the rank
+ * that does not.  The reads that find it take no locks (a SET with a subquery would).  It is then locked by its key. If
+ * it is gone by then, nothing is locked. */
 static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_stmt(sql,

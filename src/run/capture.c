@@ -17,14 +17,14 @@
 #include <unistd.h>
 
 #define HOLE (INT64_C(1) << 20) /* freeing less than this is not worth a call */
-#define FRESH_US 1000		/* how long the last look at a file's length holds */
+#define FRESH_US 1000		/* a file's length is not read again within this time */
 
 struct js_capture {
 	char *dir;
 	int fd[2];	    /* stdout, stderr */
 	int64_t from[2];    /* what is before this has been kept */
 	int64_t seen[2];    /* how long they were at the last look */
-	int64_t looked_us;  /* by CLOCK_MONOTONIC: when that was */
+	int64_t looked_us;  /* when the last look was, by CLOCK_MONOTONIC */
 	int64_t holes[2];   /* disk space before this is freed */
 	int64_t limit[2];   /* 0: none */
 	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
@@ -106,7 +106,7 @@ static int look_at_size(struct js_capture *c, int i)
 
 int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
 {
-	/* the next command of a busy slot begins so soon that the last look will do */
+	/* in a busy slot the next command begins at once: the length from the last look is still valid */
 	int fresh = js_clock_mono_us() - capture->looked_us < FRESH_US;
 
 	for (int i = 0; i < 2; i++) {

@@ -26,7 +26,7 @@
 #define TIME 27			    /* as in 2026-11-23T14:02:11.123456Z */
 #define CHANGES 4		    /* a file that changes so often while a worker runs is no program */
 #define NEVER -2		    /* as the size of a file that was not looked at */
-#define LOOK_US 10000		    /* how long a look at the files holds: some file systems tell times no finer */
+#define LOOK_US 10000		    /* files are not checked again within this time */
 #define READ_US (60 * JS_SECOND_US) /* how long files, and git, are waited for */
 
 struct file {
@@ -45,7 +45,7 @@ struct js_program {
 	pthread_mutex_t looking; /* one look at a time; held for as long as a file system does not answer */
 	struct file file[JS_PROGRAM_FILES];
 	size_t n;
-	int64_t looked_us;    /* by CLOCK_MONOTONIC: when the last look ended */
+	int64_t looked_us;    /* when the last look ended, by CLOCK_MONOTONIC */
 	struct js_buf fixed;  /* the lines of git, and of --code-version */
 	pthread_mutex_t lock; /* for what follows; taken after the other one */
 	struct version *version;

@@ -33,8 +33,8 @@ int js_program_begin(struct js_program **program, char *const words[], size_t n,
 		     const struct js_program_code *code, struct jobstack_error *error);
 void js_program_free(struct js_program *program);
 
-/* The version that is there now: asks for size and time of each file, unless that was done in the last 10 ms, and reads
- * those that changed.  -1: there is nothing that has a version.  It touches files, so it may hang. */
+/* Returns the current version.  Checks the size and time of each file, unless that was done in the last 10 ms, and
+ * reads the files that changed.  -1: there is nothing that has a version.  It touches files, so it may hang. */
 int64_t js_program_look(struct js_program *program);
 
 /* Appends version VERSION in words, a line each: "sha256 SIZE TIME PATH" (the sum is "-" for a large file), "git COMMIT

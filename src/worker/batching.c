@@ -6,14 +6,17 @@
 
 #include "base/clock.h"
 
+/* A worker waits LOOK_US between two looks at the stack, plus FAR_US for each worker of the stack.  So all workers
+ * together look at most five times per second.  When few entries are left, it adds NEAR_US instead: at most fifty. */
+#define LOOK_US JS_SECOND_US
+#define FAR_US (JS_SECOND_US / 5)
+#define NEAR_US (JS_SECOND_US / 50)
+
 #define AHEAD_US 1e6		     /* how much slot time to claim ahead of short commands */
 #define FLUSH_US (JS_SECOND_US / 2)  /* how long an outcome of a short command waits for others at most */
 #define LONG_US (JS_SECOND_US / 5)   /* outcomes of longer commands are written at once, or gathered: */
 #define GATHER_STEPS 4		     /* for so many steps' time, */
 #define GATHER_US (2 * JS_SECOND_US) /* and no longer than that */
-#define LOOK_US JS_SECOND_US	     /* between two looks at the stack, and for each worker */
-#define FAR_US (JS_SECOND_US / 5)    /* so much more, that is five looks per second of all workers, */
-#define NEAR_US (JS_SECOND_US / 50)  /* or, where little is left, fifty */
 #define NOTICEABLE 0.01		     /* a slot that waits for this part of a command's time */
 
 static int is_step_slow(const struct batching *b)

@@ -37,9 +37,10 @@ struct batching_plan {
 
 struct batching_plan batching_plan(const struct batching *b);
 
-/* After how long the worker looks at the stack again (jobstack_worker_idle), which had READY entries and WORKERS at the
- * last look, after which this one has claimed CLAIMED; the others, it assumes, as many each.  A look reads the rows of
- * all workers, so the more workers, the later; but where little is left, sooner. */
+/* Returns the time between two looks at the stack (jobstack_worker_idle).  At the last look it had READY ready entries
+ * and WORKERS workers.  Since then this worker has claimed CLAIMED entries, and the others are assumed to have claimed
+ * as many each.  A look reads the rows of all workers, so the time grows with WORKERS.  It is shorter when few entries
+ * are left. */
 int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, size_t slots, double mean_us);
 
 /* Takes into *STEP_US that a step took TOOK_US. */

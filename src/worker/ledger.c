@@ -22,7 +22,7 @@
 #define STUCK_US (5 * JS_SECOND_US) /* if no command starts or ends in this time, what waits is returned */
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOK_US JS_SECOND_US /* for the display */
+#define LOOK_US JS_SECOND_US /* how often the stack is read for the display, at first */
 /* How long a worker that has to end, with nothing running, waits for the database. */
 #define GOING_US (10 * JS_SECOND_US)
 #define REST_US (30 * JS_SECOND_US)	/* without a step for this time, the worker disconnects... */

@@ -29,7 +29,7 @@ struct ledger {
 	struct jobstack_error error;
 	/* its own */
 	uint64_t claimed;	 /* entries claimed so far */
-	uint64_t looked_claimed; /* at the last look at the stack */
+	uint64_t looked_claimed; /* `claimed` at the last look at the stack */
 	int64_t began_us;
 	int64_t last_us;      /* the last step that succeeded */
 	double step_us;	      /* how long a step takes: a running mean */
