@@ -21,7 +21,7 @@
  * one flush.  Each waits at most LOCK_WAIT_S for its lock, or a quarter of its lease. */
 #define CROWD 32
 #define LOCKS 16
-#define LOCK_WAIT_S 15
+#define LOCK_WAIT_S 5
 /* With so many workers, and commits under a binary log that take so long, pops go to homes. */
 #define HOMES_FROM 4
 #define SLOW_COMMIT_US 1000

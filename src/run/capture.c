@@ -119,6 +119,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 		if (capture->fd[i] < 0)
 			return js_error_file(error, "can't make a temporary file in %s", capture->dir);
 	}
+	capture->looked_us = 0; /* what the command writes has not been seen */
 	*out = capture->fd[0];
 	*err = capture->fd[1];
 	return 0;
@@ -172,10 +173,13 @@ static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
 
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 {
-	capture->looked_us = js_clock_mono_us();
+	int64_t now = js_clock_mono_us();
+
+	capture->looked_us = 0; /* until both have been read */
 	for (int i = 0; i < 2; i++)
 		if (look_at_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
 			return -1;
+	capture->looked_us = now;
 	return 0;
 }
 

@@ -45,7 +45,7 @@ struct js_program {
 	pthread_mutex_t looking; /* one look at a time; held for as long as a file system does not answer */
 	struct file file[JS_PROGRAM_FILES];
 	size_t n;
-	int64_t looked_us;    /* when the last look ended, by CLOCK_MONOTONIC */
+	int64_t looked_us;    /* when the last look began, by CLOCK_MONOTONIC */
 	struct js_buf fixed;  /* the lines of git, and of --code-version */
 	pthread_mutex_t lock; /* for what follows; taken after the other one */
 	struct version *version;
@@ -190,15 +190,16 @@ static void find_version(struct js_program *p)
 int64_t js_program_look(struct js_program *p)
 {
 	int changed = 0;
-	int64_t now;
+	int64_t now, begun_us;
 
 	if (p == NULL)
 		return -1;
 	(void)pthread_mutex_lock(&p->looking);
-	if (js_clock_mono_us() - p->looked_us >= LOOK_US) {
+	begun_us = js_clock_mono_us();
+	if (begun_us - p->looked_us >= LOOK_US) {
 		for (size_t i = 0; i < p->n; i++)
 			changed |= look_at_file(&p->file[i]);
-		p->looked_us = js_clock_mono_us();
+		p->looked_us = begun_us; /* not its end: it may take long */
 	}
 	if (changed)
 		find_version(p);

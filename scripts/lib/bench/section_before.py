@@ -113,9 +113,12 @@ def measure(here, table):
 				for build in order:
 					build.push(stack, own)
 				here.settle()
-			with ThreadPoolExecutor(2 if "CPU" in name else 1) as both:
-				for build, value in zip(order, both.map(lambda b: figure(b, stack), order)):
-					(row.ours if build is builds[0] else row.theirs).append(value)
+				with ThreadPoolExecutor(2) as both:
+					values = list(both.map(lambda b: figure(b, stack), order))
+			else:
+				values = [figure(build, stack) for build in order]
+			for build, value in zip(order, values):
+				(row.ours if build is builds[0] else row.theirs).append(value)
 		here.say("   %s: %.4g %s, earlier %.4g" % (name, row.median(row.ours), unit, row.median(row.theirs)))
 	here.drop("now")
 	here.drop("earlier")
