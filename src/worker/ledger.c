@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The ledger: claims ahead, writes outcomes in batches, sends heartbeats, decides when there is nothing left to do.
+ * The ledger: claims ahead, writes outcomes in batches, sends heartbeats.  (When to leave: lookout.c.)
  * Promises: outcomes and the next claim go in one transaction; a step whose outcome is unknown is repeated as it was
  * until it is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it
  * will wait.
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "worker/defer.h"
+#include "worker/lookout.h"
 #include "worker/speaker.h"
 
 #include <inttypes.h>
@@ -20,9 +21,6 @@
 #include <sys/stat.h>
 
 #define STUCK_US (5 * JS_SECOND_US) /* if no command starts or ends in this time, what waits is returned */
-#define DRY_MIN_US (JS_SECOND_US / 10)
-#define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOK_US JS_SECOND_US /* how often the stack is read for the display, at first */
 /* How long a worker that has to end, with nothing running, waits for the database. */
 #define GOING_US (10 * JS_SECOND_US)
 #define REST_US (30 * JS_SECOND_US)	/* without a step for this time, the worker disconnects... */
@@ -47,23 +45,23 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 {
 	const struct mailbox *box = l->box;
 	const struct batching b = {
-		now,
-		box->slots,
-		box->slots_n,
-		box->running,
-		box->queued,
-		box->mean_us,
-		l->step_us,
-		box->finished,
-		l->idle.ready,
-		l->looked_us != 0 ? l->idle.workers : 0,
+		.now_us = now,
+		.slot = box->slots,
+		.slots = box->slots_n,
+		.running = box->running,
+		.queued = box->queued,
+		.mean_us = box->mean_us,
+		.step_us = l->step_us,
+		.finished = box->finished,
+		.ready = l->idle.ready,
+		.workers = l->looked_us != 0 ? l->idle.workers : 0,
 		/* no process can be created: one entry to try with; other workers can start the rest */
-		box->starved		? 1
-		: l->config->batch != 0 ? l->config->batch
-					: JOBSTACK_POP_MAX,
-		l->limited,
-		box->max_losses < 2,
-		box->finished == l->held,
+		.most = box->starved		? 1
+			: l->config->batch != 0 ? l->config->batch
+						: JOBSTACK_POP_MAX,
+		.limited = l->limited,
+		.no_ahead = box->max_losses < 2,
+		.held = box->finished == l->held,
 	};
 	struct batching_plan plan = batching_plan(&b);
 
@@ -285,28 +283,6 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
-/* After a claim that brought nothing, wait longer each time, with a random part. */
-static void note_empty_claim(struct ledger *l, int dry)
-{
-	int64_t now = jobstack_now_us();
-
-	if (!dry) {
-		l->dry_until_us = l->dry_wait_us = l->idle_since_us = 0;
-		return;
-	}
-	l->dry_wait_us = l->dry_wait_us == 0		   ? DRY_MIN_US
-			 : 2 * l->dry_wait_us < DRY_MAX_US ? 2 * l->dry_wait_us
-							   : DRY_MAX_US;
-	l->dry_until_us = now + l->dry_wait_us / 2 + (int64_t)js_num_jitter(&l->jitter, (uint64_t)l->dry_wait_us);
-}
-
-static void leave_for(struct ledger *l, enum leaving leaving, const char *why)
-{
-	(void)pthread_mutex_lock(&l->box->lock);
-	mailbox_leave(l->box, leaving, why);
-	(void)pthread_mutex_unlock(&l->box->lock);
-}
-
 /* Does the step, again and again until its outcome is known or the lease is over.  0, 1 fenced, or negative. */
 static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report *report)
 {
@@ -369,7 +345,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	if (s->k > 0 && s->fresh && batch.count == 0)
 		l->held = finished;
 	else if (s->k > 0)
-		note_empty_claim(l, batch.count == 0);
+		lookout_note_claim(l, batch.count == 0);
 	(void)check_stack_directory(l, report->cwd); /* before the entries are handed over, which then returns them */
 	if (batch.count > 0)
 		hand_over_batch(l, &batch);
@@ -384,138 +360,18 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	return 0;
 }
 
-/* Shows the display what was read of the stack.  No step is under way, so what this worker holds is claimed. */
-static void note_sight(struct ledger *l)
-{
-	const struct jobstack_idle *i = &l->idle;
-	struct mailbox *box = l->box;
-	int first;
-
-	(void)pthread_mutex_lock(&box->lock);
-	first = box->sight.at_us == 0;
-	box->sight = (struct sight){l->looked_us, *i, l->sent_done, l->sent_dead,
-				    i->done + i->dead + i->ready + i->waiting + i->held + i->running + box->queued +
-					    box->running + box->results_n};
-	(void)pthread_mutex_unlock(&box->lock);
-	if (first)
-		display_announce(l->display);
-}
-
-/* When to look at the stack although no step is due: the display does not know how many names still come, nor what of
- * that which failed still waits.  With the mailbox's lock held. */
-static int64_t next_look(const struct ledger *l)
-{
-	if (!l->display->on || l->looked_us == 0 || (l->idle.pushers == 0 && l->box->failed == l->box->dead))
-		return INT64_MAX;
-	return l->looked_us + LOOK_US + (l->looked_us - l->began_us) / 8;
-}
-
-/* Reads the state of the whole stack, for the size of claims and the decision to stay. */
-static int look_at_stack(struct ledger *l)
-{
-	int status;
-
-	outbox_ask(l->outbox, NULL, 0);
-	l->idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
-	status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
-	l->looked_us = jobstack_now_us();
-	l->looked_claimed = l->claimed;
-	if (status == 0)
-		note_sight(l);
-	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
-		status = jobstack_promote(l->worker, &l->error);
-		l->dry_until_us = 0;
-	}
-	outbox_answered(l->outbox, 0);
-	if (status == JOBSTACK_ENODB) { /* not a step: the next one will see whether the database is away */
-		memset(&l->error, 0, sizeof(l->error));
-		l->looked_us = 0; /* nothing was read */
-		return 0;
-	}
-	return status;
-}
-
-/* Recovers entries of workers that are dead.  The keeper is asked for proofs that take long. */
-static void watch_others(struct ledger *l)
-{
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_watch_result result;
-	int status;
-
-	outbox_ask(l->outbox, NULL, 0);
-	status = js_watch_look(l->watch, &result, &error);
-	outbox_answered(l->outbox, 0);
-	if (status != 0) { /* it is no step: the next one will tell */
-		l->watch_us = jobstack_now_us() + JS_SECOND_US;
-		return;
-	}
-	l->watch_us = result.next_us;
-	l->still_us = result.still_us;
-	if (result.confirm)
-		keeper_ask(l->keeper);
-	if (result.workers > 0) {
-		(void)pthread_mutex_lock(&l->box->lock);
-		l->dry_until_us = l->looked_us = 0; /* now there is something to claim */
-		(void)pthread_mutex_unlock(&l->box->lock);
-	}
-}
-
-/* Nothing runs and nothing was claimed: decides whether to leave. */
-static void consider_leaving(struct ledger *l)
-{
-	const struct jobstack_idle *i = &l->idle;
-	int64_t now = jobstack_now_us();
-
-	if (l->idle_since_us == 0) { /* commands of others usually end soon after ours: look often at first */
-		l->idle_since_us = now;
-		l->dry_wait_us = 0;
-		note_empty_claim(l, 1);
-		if (i->state == JOBSTACK_PAUSED && !l->config->quiet)
-			speaker_say("the stack is paused: `jobstack resume -s %s` continues it", l->config->stack);
-	}
-	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
-		leave_for(l, LEAVE_FINISHED,
-			  i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
-	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
-		leave_for(l, LEAVE_FINISHED, "nothing is left");
-	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
-		return; /* a worker must be there when a retry is due */
-	else if (i->running > 0 && i->eldest && l->still_us <= l->idle_since_us)
-		return; /* or to notice that another worker died: live ones show it within a third of their lease */
-	else if (now - l->idle_since_us >= l->config->idle_us)
-		leave_for(l, LEAVE_IDLE,
-			  i->state == JOBSTACK_PAUSED ? "the stack is paused"
-						      : "nothing to do for the time of --idle-timeout");
-}
-
-/* One round: a step and, now and then or with nothing to do, a look at the stack and at other workers. */
+/* One round: a step, and what follows from it. */
 static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
-	int64_t now = jobstack_now_us(), look_us;
-	int status, idle;
+	int64_t now = jobstack_now_us();
+	int status;
 
 	defer_limit(l->handle, l->config, l->box, s->results, s->outcomes, s->n);
 	status = do_step(l, s, &report);
 	if (status != 0)
 		return status;
-	if (report.due)
-		l->looked_us = 0;
-	(void)pthread_mutex_lock(&l->box->lock);
-	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
-	look_us = batching_look_us(l->idle.ready, l->idle.workers,
-				   l->claimed > l->looked_claimed ? l->claimed - l->looked_claimed : 0, l->box->slots_n,
-				   l->box->mean_us);
-	(void)pthread_mutex_unlock(&l->box->lock);
-	if (now - l->looked_us >= look_us || (idle && l->dry_until_us != 0))
-		status = look_at_stack(l);
-	if (status == 0 && now >= l->watch_us)
-		watch_others(l);
-	if (status == 0 && idle && l->config->max_entries != 0 && l->claimed >= l->config->max_entries)
-		leave_for(l, LEAVE_ENOUGH, "--max-entries is reached");
-	else if (status == 0 && idle && l->dry_until_us != 0 && l->looked_us != 0)
-		consider_leaving(l);
-	return status;
+	return lookout_after_step(l, now, report.due);
 }
 
 /* How long to stay connected without a step. */
@@ -579,16 +435,16 @@ static int work_through(struct ledger *l)
 			stepping = 0; /* a heartbeat would keep the entries of commands that nobody looks after */
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
-		looking = !over && !stepping && jobstack_now_us() >= next_look(l);
+		looking = !over && !stepping && jobstack_now_us() >= lookout_next(l);
 		if (!over && !stepping && !looking)
-			wait_for_ledger_work(l, until < next_look(l) ? until : next_look(l));
+			wait_for_ledger_work(l, until < lookout_next(l) ? until : lookout_next(l));
 		else if (stepping && take_results(l, &s) != 0)
 			stepping = 0;
 		(void)pthread_mutex_unlock(&box->lock);
 		if (over)
 			break;
 		if (looking)
-			status = look_at_stack(l);
+			status = lookout_look(l);
 		if (!stepping)
 			continue;
 		status = do_round(l, &s);
@@ -674,11 +530,11 @@ void *ledger_main(void *arg)
 	if (status >= 0 || status == JOBSTACK_ECONFLICT)
 		l->keeper->page->worker = 0; /* there are no entries left to recover */
 	if (status == JOBSTACK_NOTHING)
-		leave_for(l, LEAVE_FENCED, "the lease was lost: other workers have this worker's entries now");
+		lookout_leave(l, LEAVE_FENCED, "the lease was lost: other workers have this worker's entries now");
 	else if (status == JOBSTACK_ECONFLICT) /* a restored database: others may have its entries */
-		leave_for(l, LEAVE_FENCED, l->error.text);
+		lookout_leave(l, LEAVE_FENCED, l->error.text);
 	else if (status != 0)
-		leave_for(l, LEAVE_DATABASE, l->error.text);
+		lookout_leave(l, LEAVE_DATABASE, l->error.text);
 	if (status != 0)
 		outbox_gave_up(l->outbox);
 	js_watch_free(l->watch);

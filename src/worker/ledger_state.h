@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the ledger thread knows.  Shared by its own files (ledger.c, lookout.c).
+ */
+#pragma once
+
+#include "worker/batching.h"
+#include "worker/config.h"
+#include "worker/display.h"
+#include "worker/events.h"
+#include "worker/facts.h"
+#include "worker/keeper.h"
+#include "watch/watch.h"
+#include "worker/mailbox.h"
+#include "worker/outbox.h"
+
+struct ledger {
+	const struct config *config;
+	struct mailbox *box;
+	struct outbox *outbox;
+	struct jobstack *handle;
+	struct jobstack_worker *worker;
+	const struct keeper *keeper;
+	struct facts facts;
+	struct events *events; /* or NULL */
+	struct display *display;
+	const char *cwd; /* the directory that the commands run in */
+	struct js_watch_options watch_options;
+	struct jobstack_error error;
+	/* its own */
+	uint64_t claimed;	 /* entries claimed so far */
+	uint64_t looked_claimed; /* `claimed` at the last look at the stack */
+	int64_t began_us;
+	int64_t last_us;      /* the last step that succeeded */
+	double step_us;	      /* how long a step takes: a running mean */
+	uint64_t held;	      /* nothing is claimed ahead until more commands than that have ended */
+	int64_t dry_until_us; /* no claim before this moment: there was nothing to claim */
+	int64_t dry_wait_us;
+	int64_t idle_since_us; /* since when there is nothing to run or to claim; 0: busy */
+	int64_t looked_us;     /* when IDLE was read; 0: it is not valid */
+	struct jobstack_idle idle;
+	uint64_t sent_done, sent_dead; /* of the mailbox's counts, what the last step had */
+	struct js_watch *watch;	       /* watches other workers */
+	int64_t watch_us;	       /* when they are looked at next */
+	int64_t still_us;	       /* as of the last look */
+	char same_cwd[4096];	       /* another name of that directory; "": not known yet */
+	int limited;		       /* the stack has max_running */
+	int rested;		       /* disconnected since the last step */
+	int yielded;		       /* checked since then whether others need the connection */
+	uint64_t jitter;
+	unsigned beat_jitter; /* of the next heartbeat, below 256 */
+};
