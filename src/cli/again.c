@@ -172,7 +172,7 @@ int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last)
 	struct cli_words line = {0};
 	struct stat st;
 	time_t when = 0;
-	size_t options;
+	size_t options = 0;
 	int which = -1;
 
 	for (int i = 0; i < 2; i++) {
