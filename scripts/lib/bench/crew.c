@@ -139,8 +139,21 @@ static void watch(struct crew *crew, struct member *members, unsigned n, double 
 	atomic_store(&crew->stop, 1);
 }
 
-int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, struct crew_result *result)
+int crew_order(struct crew_orders *o, int c)
 {
+	switch (c) {
+	case 'f': o->cnf = optarg; return 0;
+	case 'P': o->port = (unsigned)strtoul(optarg, NULL, 10); return 0;
+	case 's': o->stack = optarg; return 0;
+	case 't': o->threads = (unsigned)strtoul(optarg, NULL, 10); return 0;
+	case 'd': o->seconds = strtod(optarg, NULL); return 0;
+	default: return -1;
+	}
+}
+
+int crew_run(const struct crew_trade *trade, const struct crew_orders *orders, struct crew_result *result)
+{
+	unsigned threads = orders->threads;
 	static struct crew crew = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* threads that are left may still look at it */
 	struct member *members = aligned_alloc(64, threads * sizeof(*members));
 	struct timespec until;
@@ -166,7 +179,7 @@ int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, s
 			exit(1);
 		}
 	}
-	watch(&crew, members, threads, seconds, result);
+	watch(&crew, members, threads, orders->seconds, result);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += GO_HOME_S;
 	for (unsigned i = 0; i < threads; i++)

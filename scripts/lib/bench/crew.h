@@ -23,6 +23,21 @@ struct crew_trade {
 	void (*end)(void *state);
 };
 
+/* What all trades are told: -f CNF, -P PORT, -s STACK, -t THREADS, -d SECONDS. */
+struct crew_orders {
+	const char *cnf, *stack;
+	unsigned port, threads;
+	double seconds;
+};
+#define CREW_OPTIONS "f:P:s:t:d:"
+#define CREW_ORDERS_INIT                                                                                               \
+	{                                                                                                              \
+		NULL, NULL, 0, 1, 1                                                                                    \
+	}
+
+/* Takes option C of getopt into ORDERS.  0; -1: it is none of these. */
+int crew_order(struct crew_orders *orders, int c);
+
 struct crew_result {
 	double seconds;
 	uint64_t closed, rounds;
@@ -39,9 +54,10 @@ static inline void crew_add(_Atomic uint64_t *counter, uint64_t n)
 /* Tells on stderr what has failed, but only the first time: of a thousand threads the others say the same. */
 void crew_complain(const char *who, const char *words);
 
-/* Runs THREADS of TRADE for SECONDS, or until nothing is left, or until the last has failed.  If there have been fewer
- * rounds than threads by then, it goes on until there are, for at most twice as long.  0; -1: not all could begin. */
-int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, struct crew_result *result);
+/* Runs as many threads of TRADE as ORDERS say, for as long, or until nothing is left, or until the last has failed.  If
+ * there have been fewer rounds than threads by then, it goes on until there are, for at most twice as long.  0; -1: not
+ * all could begin. */
+int crew_run(const struct crew_trade *trade, const struct crew_orders *orders, struct crew_result *result);
 
 /* Prints RESULT as one line of JSON and ends the process, and with it what has not ended: a server that is swamped may
  * take minutes for what a thousand clients have already asked of it, and the clock has stopped. */

@@ -27,8 +27,8 @@
 #define DRY_US 200000
 #define NAP_US 100000 /* the crew must be able to stop */
 
-static const char *cnf, *stack;
-static unsigned port, slots_n = 1;
+static struct crew_orders orders = CREW_ORDERS_INIT;
+static unsigned slots_n = 1;
 static double command_s = 1, warm_s;
 static _Atomic int64_t from_us, to_us; /* what is measured */
 
@@ -202,20 +202,20 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 static struct batching_plan plan_of(const struct hand *h, int64_t now)
 {
 	const struct batching b = {
-		now,
-		h->running,
-		slots_n,
-		h->busy,
-		h->queued,
-		h->mean_us,
-		h->step_us,
-		h->finished,
-		h->idle.ready,
-		h->idle.workers,
-		JOBSTACK_POP_MAX,
-		h->limited,
-		h->max_losses < 2,
-		h->finished == h->held,
+		.now_us = now,
+		.slot = h->running,
+		.slots = slots_n,
+		.running = h->busy,
+		.queued = h->queued,
+		.mean_us = h->mean_us,
+		.step_us = h->step_us,
+		.finished = h->finished,
+		.ready = h->idle.ready,
+		.workers = h->idle.workers,
+		.most = JOBSTACK_POP_MAX,
+		.limited = h->limited,
+		.no_ahead = h->max_losses < 2,
+		.held = h->finished == h->held,
 	};
 
 	return batching_plan(&b);
@@ -297,15 +297,15 @@ static void *begin(unsigned index)
 		return NULL;
 	h->seed = index * 2654435761u + 1;
 	h->max_losses = 5;
-	options.defaults_file = cnf;
-	options.port = port;
+	options.defaults_file = orders.cnf;
+	options.port = orders.port;
 	options.patience_us = 60000000;
 	who.host = "bench";
 	who.user = "bench";
 	who.log = "/dev/null";
 	/* as a real worker: the first step is a heartbeat, which reads the policy */
 	if (jobstack_open(&h->handle, &options, &error) != 0 ||
-	    jobstack_worker_begin(h->handle, stack, &who, &h->worker, &error) != 0 ||
+	    jobstack_worker_begin(h->handle, orders.stack, &who, &h->worker, &error) != 0 ||
 	    jobstack_step(h->worker, &nothing, NULL, NULL, &error) != 0) {
 		complain(&error);
 		return NULL;
@@ -324,30 +324,26 @@ int main(int argc, char **argv)
 {
 	static const struct crew_trade trade = {begin, work, end};
 	struct crew_result result = {0};
-	unsigned workers = 1;
-	double seconds = 1, measured;
+	double measured;
 	int c;
 
-	while ((c = getopt(argc, argv, "f:P:s:t:n:c:d:w:")) != -1)
+	while ((c = getopt(argc, argv, CREW_OPTIONS "n:c:w:")) != -1)
 		switch (c) {
-		case 'f': cnf = optarg; break;
-		case 'P': port = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 's': stack = optarg; break;
-		case 't': workers = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'n': slots_n = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'c': command_s = strtod(optarg, NULL); break;
-		case 'd': seconds = strtod(optarg, NULL); break;
 		case 'w': warm_s = strtod(optarg, NULL); break;
-		default: return 2;
+		default:
+			if (crew_order(&orders, c) != 0)
+				return 2;
 		}
-	if (stack == NULL || workers == 0 || slots_n == 0 || slots_n > SLOTS_MAX || command_s <= 0 ||
-	    seconds <= warm_s) {
+	if (orders.stack == NULL || orders.threads == 0 || slots_n == 0 || slots_n > SLOTS_MAX || command_s <= 0 ||
+	    orders.seconds <= warm_s) {
 		fprintf(stderr,
 			"usage: bench-fleet [-f CNF] [-P PORT] -s STACK -t WORKERS -n SLOTS -c SECONDS -d SECONDS "
 			"[-w SECONDS]\n");
 		return 2;
 	}
-	if (crew_run(&trade, workers, seconds, &result) != 0)
+	if (crew_run(&trade, &orders, &result) != 0)
 		_exit(1);
 	pthread_mutex_lock(&lock);
 	measured = (double)(to_us - from_us) / 1e6;
@@ -355,7 +351,7 @@ int main(int argc, char **argv)
 	printf("{\"seconds\": %.3f, \"busy\": %.5f, \"entries\": %.1f, \"steps\": %.1f, \"p50_ms\": %.2f, \"p99_ms\": "
 	       "%.2f, "
 	       "\"failed\": %u, \"left\": %u}\n",
-	       measured, busy_us / 1e6 / (measured * workers * slots_n), (double)entries / measured,
+	       measured, busy_us / 1e6 / (measured * orders.threads * slots_n), (double)entries / measured,
 	       (double)steps / measured, steps > 0 ? (double)took[steps / 2] / 1e3 : 0,
 	       steps > 0 ? (double)took[steps * 99 / 100] / 1e3 : 0, result.failed, result.left);
 	fflush(stdout);

@@ -18,8 +18,8 @@
 
 #define EMPTY_MAX 3 /* so many empty answers in a row mean that nothing is left */
 
-static const char *cnf, *stack;
-static unsigned port, k = 1;
+static struct crew_orders orders = CREW_ORDERS_INIT;
+static unsigned k = 1;
 static int fail_odd;
 
 struct hand {
@@ -90,7 +90,8 @@ static void end(void *state)
 	struct hand *h = state;
 
 	if (h->worker != NULL)
-		jobstack_worker_end(h->worker, NULL, 0, NULL, &error); /* what it holds goes back, and counts as no failure */
+		jobstack_worker_end(h->worker, NULL, 0, NULL,
+				    &error); /* what it holds goes back, and counts as no failure */
 	jobstack_batch_free(&h->batch);
 	jobstack_worker_free(h->worker);
 	jobstack_free(h->handle);
@@ -107,14 +108,14 @@ static void *begin(unsigned index)
 	(void)index;
 	if (h == NULL)
 		return NULL;
-	options.defaults_file = cnf;
-	options.port = port;
+	options.defaults_file = orders.cnf;
+	options.port = orders.port;
 	options.patience_us = 20000000;
 	who.host = "bench";
 	who.user = "bench";
 	who.log = "/dev/null";
 	if (jobstack_open(&h->handle, &options, &error) != 0 ||
-	    jobstack_worker_begin(h->handle, stack, &who, &h->worker, &error) != 0) {
+	    jobstack_worker_begin(h->handle, orders.stack, &who, &h->worker, &error) != 0) {
 		complain(&error);
 		end(h);
 		return NULL;
@@ -142,26 +143,21 @@ int main(int argc, char **argv)
 {
 	static const struct crew_trade trade = {begin, work, end};
 	struct crew_result result = {0};
-	unsigned threads = 1;
-	double seconds = 1;
 	int c;
 
-	while ((c = getopt(argc, argv, "f:P:s:t:k:d:x")) != -1)
+	while ((c = getopt(argc, argv, CREW_OPTIONS "k:x")) != -1)
 		switch (c) {
-		case 'f': cnf = optarg; break;
-		case 'P': port = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 's': stack = optarg; break;
-		case 't': threads = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'k': k = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 'd': seconds = strtod(optarg, NULL); break;
 		case 'x': fail_odd = 1; break;
-		default: return 2;
+		default:
+			if (crew_order(&orders, c) != 0)
+				return 2;
 		}
-	if (stack == NULL || threads == 0 || k == 0 || k > JOBSTACK_POP_MAX || seconds <= 0) {
+	if (orders.stack == NULL || orders.threads == 0 || k == 0 || k > JOBSTACK_POP_MAX || orders.seconds <= 0) {
 		fprintf(stderr, "usage: bench-ledger [-f CNF] [-P PORT] -s STACK -t THREADS -k K -d SECONDS [-x]\n");
 		return 2;
 	}
-	if (crew_run(&trade, threads, seconds, &result) != 0)
+	if (crew_run(&trade, &orders, &result) != 0)
 		_exit(1); /* not exit: threads may be on their way, in a client library that is then taken down */
 	crew_end(&result);
 }

@@ -28,8 +28,9 @@
 #define LOCK_WAIT 1205
 #define EMPTY_MAX 3
 
-static const char *cnf, *database;
-static unsigned port, k = 1;
+static struct crew_orders orders = CREW_ORDERS_INIT;
+static const char *database;
+static unsigned k = 1;
 
 struct hand {
 	MYSQL *db;
@@ -142,8 +143,8 @@ static void *begin(unsigned index)
 	if (h == NULL || (h->db = mysql_init(NULL)) == NULL)
 		abort();
 	h->index = index;
-	mysql_options(h->db, MYSQL_READ_DEFAULT_FILE, cnf);
-	if (mysql_real_connect(h->db, NULL, NULL, NULL, database, port, NULL, 0) == NULL) {
+	mysql_options(h->db, MYSQL_READ_DEFAULT_FILE, orders.cnf);
+	if (mysql_real_connect(h->db, NULL, NULL, NULL, database, orders.port, NULL, 0) == NULL) {
 		crew_complain("bench-rows", mysql_error(h->db));
 		end(h);
 		return NULL;
@@ -174,25 +175,22 @@ int main(int argc, char **argv)
 {
 	static const struct crew_trade trade = {begin, work, end};
 	struct crew_result result = {0};
-	unsigned threads = 1;
-	double seconds = 1;
 	int c;
 
-	while ((c = getopt(argc, argv, "f:P:D:t:k:d:")) != -1)
+	while ((c = getopt(argc, argv, CREW_OPTIONS "D:k:")) != -1)
 		switch (c) {
-		case 'f': cnf = optarg; break;
-		case 'P': port = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'D': database = optarg; break;
-		case 't': threads = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'k': k = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 'd': seconds = strtod(optarg, NULL); break;
-		default: return 2;
+		default:
+			if (crew_order(&orders, c) != 0)
+				return 2;
 		}
-	if (cnf == NULL || database == NULL || threads == 0 || k == 0 || k > K_MAX || seconds <= 0) {
+	if (orders.cnf == NULL || database == NULL || orders.threads == 0 || k == 0 || k > K_MAX ||
+	    orders.seconds <= 0) {
 		fprintf(stderr, "usage: bench-rows -f CNF [-P PORT] -D DATABASE -t THREADS -k K -d SECONDS\n");
 		return 2;
 	}
-	if (mysql_library_init(0, NULL, NULL) != 0 || crew_run(&trade, threads, seconds, &result) != 0)
+	if (mysql_library_init(0, NULL, NULL) != 0 || crew_run(&trade, &orders, &result) != 0)
 		_exit(1); /* not exit: threads may be on their way, in a client library that is then taken down */
 	crew_end(&result);
 }

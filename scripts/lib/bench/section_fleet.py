@@ -60,10 +60,23 @@ def server(here, binlog, delay_ms):
 	try:
 		lab("db_lab_up", name)
 		lab("db_lab_database", name, "fleet")
+		took = commit_us(here, name)
+		if took < delay_ms * 1000:
+			raise Trouble("a commit takes %d us on a disk that should need %d ms: %s has no effect" % (took, delay_ms, "libbench-slow-disk.so"))
 		yield name
 	finally:
 		lab("db_lab_down", name)
 		subprocess.run(["rm", "-rf", name, program], check=True)
+
+
+def commit_us(here, lab):
+	"""How long a commit takes, in the median of nine."""
+	text = "CREATE TABLE fleet.probe(i INT) ENGINE=InnoDB;" + 9 * ("START TRANSACTION; INSERT INTO fleet.probe VALUES(1); SET @at=SYSDATE(6); COMMIT;"
+		"SELECT TIMESTAMPDIFF(MICROSECOND,@at,SYSDATE(6));") + "DROP TABLE fleet.probe"
+	done = subprocess.run([here.client, "--defaults-file=%s/admin.cnf" % lab, "--batch", "--skip-column-names"], input=text, capture_output=True, text=True)
+	if done.returncode != 0:
+		raise Trouble("SQL: %s" % done.stderr.strip())
+	return sorted(int(line) for line in done.stdout.split())[4]
 
 
 def cpu_seconds(pid):
