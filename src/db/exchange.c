@@ -5,6 +5,7 @@
 #include "db/exchange.h"
 
 #include "base/error.h"
+#include "db/prepared.h"
 #include "db/session.h"
 
 #include <stdio.h>
@@ -52,11 +53,14 @@ static unsigned take_rows(struct js_db *db, const struct js_exchange *x)
  * db->last_error if the answer is malformed. */
 static unsigned send_and_read(struct js_db *db, struct js_exchange *x)
 {
+	struct js_buf buf = {0};
+	const struct js_buf *text = js_prepared_text(db, &x->request, &buf);
+	int more, failed = mysql_real_query(db->my, text->data, (unsigned long)text->len);
 	unsigned number;
-	int more;
 
 	x->answered = 0;
-	if (mysql_real_query(db->my, x->request.text.data, (unsigned long)x->request.text.len) != 0)
+	js_buf_free(&buf);
+	if (failed)
 		return mysql_errno(db->my);
 	do {
 		number = take_rows(db, x);
@@ -125,7 +129,7 @@ void js_exchange_send(struct js_db *db, struct js_exchange *x)
 	db->last_errno = x->number;
 	if (js_fault_is_local(x->number))
 		js_session_end(db);
-	x->fault = fault_of_try(db, x);
+	x->fault = js_prepared_is_lost(db, x->number) ? JS_FAULT_AGAIN : fault_of_try(db, x);
 }
 
 void js_exchange_roll_back(struct js_db *db, struct js_exchange *x)

@@ -19,7 +19,9 @@ struct writer {
 	uint32_t database;	   /* a hash of its name, which keeps the name of a user lock short */
 	int open, commits;	   /* in a block; in the one with the COMMIT */
 	unsigned first;		   /* the block's first answer */
+	size_t begin;		   /* where it begins in the text */
 	int behind;		   /* the COMMIT is written */
+	size_t value;		   /* the next of the packet's values */
 };
 
 const struct js_answer *js_request_answer(const struct js_request *e, unsigned number)
@@ -33,10 +35,21 @@ static void expect_answer(struct js_request *e, struct js_answer a)
 	e->n++;
 }
 
+static void note_range(struct js_buf *list, size_t at, size_t end)
+{
+	const struct js_sql_value range = {at, end};
+
+	js_buf_add(list, &range, sizeof(range));
+}
+
 static void add_lock_name(const struct writer *p, struct js_buf *text)
 {
+	size_t at = text->len;
+
 	js_buf_printf(text, "'jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'", p->database, p->lock->lock_of,
 		      p->lock->lock);
+	if (text == &p->e->text)
+		note_range(&p->e->values, at, text->len);
 }
 
 static void add_release(const struct writer *p, struct js_buf *text)
@@ -52,6 +65,7 @@ static void open_block(struct writer *p)
 		return;
 	p->open = 1;
 	p->first = p->e->n;
+	p->begin = p->e->text.len;
 	js_buf_str(&p->e->text, "BEGIN NOT ATOMIC ");
 	if (p->lock == NULL)
 		return;
@@ -69,6 +83,7 @@ static void close_block(struct writer *p)
 		p->e->commit_to = p->e->n;
 	p->open = p->commits = 0;
 	js_buf_str(&p->e->text, "END;");
+	note_range(&p->e->spans, p->begin, p->e->text.len - 1);
 	expect_answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0, 0});
 }
 
@@ -109,6 +124,18 @@ static unsigned count_columns(const char *p, size_t len)
 	return columns;
 }
 
+/* Of the values of SQL, behind those of the statements before, those of a statement that stands in it from BEGIN to
+ * END, and that was just written to the end of the text. */
+static void note_values(struct writer *p, const struct js_sql *sql, size_t begin, size_t end)
+{
+	const struct js_sql_value *v = (const void *)sql->values.data;
+	size_t n = sql->values.len / sizeof(*v), to = p->e->text.len - (end - begin);
+
+	for (; p->value < n && v[p->value].at < end; p->value++)
+		if (v[p->value].at >= begin)
+			note_range(&p->e->values, to + v[p->value].at - begin, to + v[p->value].end - begin);
+}
+
 /* Statement I of SQL, whose first is number FIRST for the caller. */
 static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i, unsigned first)
 {
@@ -127,6 +154,8 @@ static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i
 	if (p->behind && p->e->cluster && p->e->blocks)
 		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);
+	if (!single)
+		note_values(p, sql, begin, begin + len);
 	if (single || (flags & JS_SQL_ROWS))
 		expect_answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0,
 						       count_columns(sql->text.data + begin, len)});
@@ -164,6 +193,8 @@ static void reset_request(struct js_request *e)
 {
 	js_buf_reset(&e->text);
 	js_buf_reset(&e->list);
+	js_buf_reset(&e->values);
+	js_buf_reset(&e->spans);
 	js_buf_reset(&e->end);
 	e->n = 0;
 	e->blocks = e->cluster = 0;
@@ -172,7 +203,7 @@ static void reset_request(struct js_request *e)
 /* The last statement needs no semicolon, and an empty one behind it would be an error. */
 static void finish_request(struct js_request *e, int failed)
 {
-	e->text.failed |= e->list.failed | e->end.failed | failed;
+	e->text.failed |= e->list.failed | e->values.failed | e->spans.failed | e->end.failed | failed;
 	if (!e->text.failed && e->text.len > 0 && e->text.data[e->text.len - 1] == ';')
 		e->text.len--;
 }
@@ -198,6 +229,7 @@ void js_request_transaction(struct js_request *e, const struct js_sql *packet, c
 	js_buf_str(&e->text, "COMMIT;");
 	end_user_lock(&p);
 	p.behind = 1;
+	p.value = 0;
 	for (unsigned i = 0; tail != NULL && i < tail->statements && !failed; i++)
 		add_statement(&p, tail, i, packet->statements + 1);
 	close_block(&p);
@@ -219,6 +251,8 @@ void js_request_free(struct js_request *e)
 {
 	js_buf_free(&e->text);
 	js_buf_free(&e->list);
+	js_buf_free(&e->values);
+	js_buf_free(&e->spans);
 	js_buf_free(&e->end);
 	*e = (struct js_request){0};
 }

@@ -21,6 +21,8 @@ struct js_answer {
 
 struct js_request {
 	struct js_buf text, list; /* list: one struct js_answer per answer; none: they are not known beforehand */
+	struct js_buf values;	  /* one struct js_sql_value for each value in a block */
+	struct js_buf spans;	  /* one struct js_sql_value for each block: its first byte, the byte behind it */
 	struct js_buf end;	  /* what is sent after an error and the ROLLBACK, so that nothing is held */
 	unsigned n;
 	unsigned commit_from, commit_to; /* the answers among which the COMMIT's is; both n: there is none */

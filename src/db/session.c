@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "db/fault.h"
+#include "db/prepared.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -161,6 +162,7 @@ void js_session_end(struct js_db *db)
 	if (db->my != NULL)
 		mysql_close(db->my);
 	db->my = NULL;
+	js_prepared_end(db);
 }
 
 void js_session_end_if_crowded(struct js_db *db)

@@ -65,13 +65,24 @@ static void complete_statement(struct js_sql *sql, unsigned flags)
 	sql->only = 0;
 }
 
+/* What was written since AT is a value. */
+static void note_value(struct js_sql *sql, size_t at)
+{
+	const struct js_sql_value value = {at, sql->text.len};
+
+	js_buf_add(&sql->values, &value, sizeof(value));
+	sql->text.failed |= sql->values.failed;
+}
+
 static void append_format(struct js_sql *sql, const char *format, va_list args)
 {
 	const char *p, *text;
 	const void *data;
+	size_t at;
 
 	for (p = strchr(format, '%'); p != NULL; format = p + 2, p = strchr(format, '%')) {
 		js_buf_add(&sql->text, format, (size_t)(p - format));
+		at = sql->text.len;
 		switch (p[1]) {
 		case 'u': js_buf_u64(&sql->text, va_arg(args, uint64_t)); break;
 		case 'd': js_buf_i64(&sql->text, va_arg(args, int64_t)); break;
@@ -88,6 +99,7 @@ static void append_format(struct js_sql *sql, const char *format, va_list args)
 		case 't': add_time(&sql->text, va_arg(args, int64_t)); break;
 		default: abort(); /* an invalid format: caught by any test that runs it */
 		}
+		note_value(sql, at);
 	}
 	js_buf_str(&sql->text, format);
 	if (sql->text.len > 0 && sql->text.data[sql->text.len - 1] == ';')
@@ -133,8 +145,12 @@ void js_sql_list(struct js_sql *sql, const char *words, const uint64_t *numbers,
 void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		size_t at;
+
 		js_buf_char(&sql->text, ',');
+		at = sql->text.len;
 		add_number_or_null(&sql->text, values[i]);
+		note_value(sql, at);
 	}
 }
 
@@ -174,5 +190,6 @@ void js_sql_free(struct js_sql *sql)
 {
 	js_buf_free(&sql->text);
 	js_buf_free(&sql->marks);
+	js_buf_free(&sql->values);
 	*sql = (struct js_sql){0};
 }

@@ -25,9 +25,15 @@ struct js_sql_mark {
 	unsigned flags;
 };
 
+/* Where a value stands in a text: what differs from one use of a statement to the next. */
+struct js_sql_value {
+	size_t at, end;
+};
+
 /* A packet: statements that go to the server together. */
 struct js_sql {
 	struct js_buf text, marks; /* marks: one struct js_sql_mark per statement */
+	struct js_buf values;	   /* one struct js_sql_value for each */
 	unsigned statements;	   /* complete ones */
 	unsigned only;		   /* of the next one */
 	uint64_t lock_of, lock;	   /* see js_sql_user_lock; 0: none */

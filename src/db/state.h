@@ -40,6 +40,7 @@ struct js_db {
 	int loads;		  /* connections are made such that they can serve a load */
 	int loaded;		  /* a load went through */
 	struct js_infile infile;  /* what it is served */
+	struct js_prepared *prepared; /* NULL: nothing */
 };
 
 /* Was it stopped (js_db_stop)? */

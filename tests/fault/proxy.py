@@ -18,6 +18,11 @@ import threading
 COM_QUERY = 3
 
 
+def commits(data):
+	"""Whether the packet has a COMMIT: as text, or in a block that was prepared before."""
+	return data[4] == COM_QUERY and (b"EXECUTE js_commit" in data or b"COMMIT" in data and b"PREPARE js_" not in data)
+
+
 class Proxy:
 	"""One listening port.  ARMED is (mode, seconds, on_hit) or None."""
 
@@ -85,7 +90,7 @@ class Proxy:
 			answers = asyncio.ensure_future(self.answers(from_server, client))
 			while True:
 				data = await self.packet(from_client)
-				if self.armed and len(data) > 4 and data[4] == COM_QUERY and b"COMMIT" in data:
+				if self.armed and len(data) > 4 and commits(data):
 					if not await self.strike(data, to_server, client):
 						break
 					continue

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define PROXY_PAIRS 16
+#define PROXY_COMMIT ";COMMIT"
 
 enum proxy_catch { PROXY_PASS, PROXY_KEEP, PROXY_SWALLOW, PROXY_FREEZE };
 
@@ -123,6 +124,17 @@ static inline void proxy_accept(struct proxy *x)
 	proxy_close(&client);
 }
 
+/* A block that was prepared has a name instead of its text; the packet that prepares it commits nothing. */
+static inline int proxy_has_sign(const struct proxy *x, const void *packet, size_t len)
+{
+	static const char prepared[] = "EXECUTE js_commit", prepares[] = "PREPARE js_";
+
+	if (strcmp(x->sign, PROXY_COMMIT) == 0 && memmem(packet, len, prepared, strlen(prepared)) != NULL)
+		return 1;
+	return memmem(packet, len, x->sign, strlen(x->sign)) != NULL &&
+	       memmem(packet, len, prepares, strlen(prepares)) == NULL;
+}
+
 /* Passes whole packets on, up to the one that is to be caught. */
 static inline void proxy_pass(struct proxy *x, struct proxy_pair *p)
 {
@@ -131,7 +143,7 @@ static inline void proxy_pass(struct proxy *x, struct proxy_pair *p)
 
 		if (p->in_n < len)
 			return;
-		if (x->armed != PROXY_PASS && memmem(p->in, len, x->sign, strlen(x->sign)) != NULL && x->skip-- == 0) {
+		if (x->armed != PROXY_PASS && proxy_has_sign(x, p->in, len) && x->skip-- == 0) {
 			p->caught = x->armed;
 			x->armed = PROXY_PASS;
 			x->caught = p;
@@ -298,7 +310,7 @@ static inline struct rival distant(struct proxy *x, const char *stack)
 static inline void proxy_arm(struct proxy *x, enum proxy_catch what, unsigned skip)
 {
 	(void)pthread_mutex_lock(&x->lock);
-	x->sign = ";COMMIT";
+	x->sign = PROXY_COMMIT;
 	x->caught = NULL;
 	x->armed = what;
 	x->skip = skip;

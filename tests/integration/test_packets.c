@@ -95,6 +95,12 @@ static void take_number(void *ctx, const struct js_row *row)
 	*(int *)ctx = row == NULL ? -1 : (int)js_row_i64(row, 0);
 }
 
+static void take_status(void *ctx, const struct js_row *row)
+{
+	if (row != NULL)
+		*(int64_t *)ctx = js_row_i64(row, 1);
+}
+
 static void take_hash(void *ctx, const struct js_row *row)
 {
 	uint32_t *h = ctx;
@@ -215,6 +221,78 @@ static void views(void **state)
 	assert_int_equal(tries, 2);
 }
 
+/* How many blocks this connection has executed by their name. */
+static int64_t executed(void)
+{
+	struct js_sql sql = packet(NULL, 0, "SHOW SESSION STATUS LIKE 'Com_execute_sql'");
+	int64_t n = -1;
+
+	OK(js_db_query(db, &sql, take_status, &n, &e));
+	js_sql_free(&sql);
+	return n;
+}
+
+/* Inserts a row with TEXT and, unless it is negative, N; what is read back is compared. */
+static void keep(const char *text, int64_t n)
+{
+	struct js_sql sql = {0}, tail = {0};
+	uint64_t rows = 0;
+	int lost;
+
+	(void)js_sql_stmt(&sql, "INSERT INTO kept(text,n,at) VALUES(%s,%n,%t)", text, n, INT64_C(1753000000123456));
+	js_sql_guard(&sql, 1);
+	(void)js_sql_stmt(
+		&tail,
+		"SELECT 1 FROM (SELECT * FROM kept ORDER BY id DESC LIMIT %u) k WHERE text<=>%s AND n<=>%n AND "
+		"at=%t",
+		UINT64_C(1), text, n, INT64_C(1753000000123456));
+	OK(js_db_transaction(db, &sql, &tail, count_rows, &rows, &lost, &e));
+	assert_int_equal(rows, 1);
+}
+
+/* A block that comes again is sent by its name: with all kinds of values, with a guard that says no, after the server
+ * has lost it, and after its table was altered. */
+static void prepared(void **state)
+{
+	uint64_t rows = 0, before;
+	int64_t first;
+	int lost;
+
+	(void)state;
+	OK(ask(packet(NULL, 0,
+		      "CREATE TABLE kept(id BIGINT AUTO_INCREMENT PRIMARY KEY,text VARBINARY(99),n BIGINT,at "
+		      "DATETIME(6)) ENGINE=InnoDB")));
+	js_db_disconnect(db); /* so that the first block of the next connection is number 0 */
+	first = executed();
+	keep("a", 1);
+	assert_int_equal(executed(), first);
+	keep("it's", INT64_MAX);
+	if (executed() == first) { /* MySQL, and MariaDB before 10.6, prepare no blocks */
+		keep("", 0);
+		assert_int_equal(executed(), first);
+		return;
+	}
+	keep("", 0);
+	keep(NULL, -1);
+	keep("\\\xff?", 7);
+	assert_int_equal(executed(), first + 4);
+	OK(ask(packet(NULL, 0, "ALTER TABLE kept ADD COLUMN more INT")));
+	keep("b", 2);
+	OK(ask(packet(NULL, 0, "DEALLOCATE PREPARE js_commit_0")));
+	keep("c", 3);
+	assert_int_equal(executed(), first + 6); /* in vain, so it was sent as text, as all are from now on */
+	keep("d", 4);
+	assert_int_equal(executed(), first + 6);
+	js_db_disconnect(db);
+	before = marks();
+	for (uint64_t i = 1; i < 4; i++) {
+		OK(transact(packet("INSERT INTO mark VALUES(5)", 1, "SELECT 1"), &lost, &rows));
+		GIVES(JS_DB_GUARD, transact(packet("INSERT INTO mark VALUES(5)", 2, "SELECT 1"), &lost, &rows));
+		assert_int_equal(lost, 0);
+		assert_int_equal(marks(), before + i);
+	}
+}
+
 static int begin(void **state)
 {
 	struct jobstack_options options = test_options();
@@ -237,9 +315,9 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(guards), cmocka_unit_test(nobody_asked),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(guards),	    cmocka_unit_test(nobody_asked),
 					   cmocka_unit_test(short_answers), cmocka_unit_test(views),
-					   cmocka_unit_test(user_locks)};
+					   cmocka_unit_test(user_locks),    cmocka_unit_test(prepared)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }
