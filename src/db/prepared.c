@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS 8       /* so many are kept: a worker's steps have some five forms */
+#define BLOCKS 16 /* so many are kept, each some 26 kB on the server: the forms of a worker's steps that come often */
 #define VALUES_MAX 256 /* a block with more differs each time */
 #define NOT_PREPARED 1243
 #define OUTDATED 1615
