@@ -5,7 +5,8 @@
  *
  * A small chunk is an INSERT in one packet, which the server can do without us.  For a large one it has to fetch the
  * names from us in the middle of the transaction, so there nothing is locked before they have arrived: the numbers are
- * taken in an earlier transaction, and stay unused if the LOAD fails.
+ * taken in an earlier transaction, and stay unused if the LOAD fails.  The rows of unique names are written between
+ * that and the lock of the stack, since they take long.
  */
 #include "core/pushing.h"
 
@@ -15,6 +16,9 @@
 #include <string.h>
 
 #define RACES_MAX 50
+#define LOADS_MAX 2 /* of them, of a LOAD */
+#define SHORT_US (JS_SECOND_US / 2)
+#define LONG_US (2 * JS_SECOND_US)
 
 /* The pusher's fence, which also tells whether a try whose reply was lost has arrived. */
 static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
@@ -25,26 +29,31 @@ static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint6
 		    n, p->push_id, p->token, p->seq);
 }
 
-/* The update of the stack row for N more entries. TAKEN: their numbers were taken before. */
-static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int taken)
+/* What an update of the stack's row does for N entries. */
+enum does { TAKES_NUMBERS = 1, ADDS_ENTRIES = 2 };
+
+static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, unsigned does)
 {
 	const struct jobstack_push_options *o = p->options;
+	int relative = p->relative && (does & ADDS_ENTRIES);
 
 	js_sql_add(sql, "UPDATE stack SET ");
-	if (p->relative)
+	if (relative)
 		js_sql_add(sql, "cwd=%s,", o->cwd);
-	if (!taken && p->stack.named)
+	if ((does & TAKES_NUMBERS) && p->stack.named)
 		js_sql_add(sql, "named=IF(named=tail,tail+%u,named),", n);
-	if (!taken)
-		js_sql_add(sql, "tail=tail+%u,", n);
-	js_sql_add(sql, "pushed=pushed+%u WHERE stack_id=%u AND state IN(0,1)", n, p->stack.id);
-	if (taken)
-		js_sql_add(sql, " AND named IS NULL");
-	else
+	if (does & TAKES_NUMBERS)
+		js_sql_add(sql, "tail=tail+%u", n);
+	if (does & ADDS_ENTRIES)
+		js_sql_add(sql, does & TAKES_NUMBERS ? ",pushed=pushed+%u" : "pushed=pushed+%u", n);
+	js_sql_add(sql, " WHERE stack_id=%u AND state IN(0,1)", p->stack.id);
+	if (does & TAKES_NUMBERS)
 		js_sql_add(sql, " AND tail<=%u", (uint64_t)(JS_ENTRY_MAX - n));
 	if (o->unique)
 		js_sql_add(sql, " AND named=tail");
-	if (p->relative)
+	if (!p->stack.named && does != (TAKES_NUMBERS | ADDS_ENTRIES))
+		js_sql_add(sql, " AND named IS NULL");
+	if (relative)
 		js_sql_add(sql, " AND (cwd IS NULL OR cwd=%s)", o->cwd);
 	js_sql_add(sql, ";");
 	js_sql_guard(sql, 1);
@@ -66,7 +75,7 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->to - p->from - p->dropped, i = 0;
 
-	chunk_stack_sql(p, sql, n, 0);
+	chunk_stack_sql(p, sql, n, TAKES_NUMBERS | ADDS_ENTRIES);
 	push_fence_sql(p, sql, n);
 	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, p->stack.id);
 	js_sql_add(sql, "INSERT INTO entry(stack_id,entry_id,datapath) VALUES");
@@ -78,29 +87,21 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 		}
 	js_sql_add(sql, ";");
 	if (p->stack.named)
-		js_sql_stmt(sql,
-			    p->options->unique ? "INSERT INTO name(stack_id,hash,entry_id) SELECT "
-						 "stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE "
-						 "stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u"
-					       : "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT stack_id,"
-						 "UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND "
-						 "entry_id BETWEEN @js_t+1 AND @js_t+%u",
-			    p->stack.id, n);
+		js_unique_names_sql(p, sql, n);
 	chunk_span_sql(p, sql, n);
 }
 
 /* The chunk by LOAD.  First the numbers, so that the stack is not locked while the names arrive; then the rows, during
- * which nothing is locked that others need; then the quick statements.  A field and a line both end with NUL, the one
- * byte that no name holds, and nothing escapes or encloses.  A LOAD from a client turns its errors into warnings, so
- * the guard counts the rows. If the stack has unique names by now, the LOAD must not go through, because it adds no
- * rows to the table name. */
+ * which nothing is locked that others need; then, where names are unique, their rows: by then the server has all that
+ * it needs from us, and who waits for such a row pushes the same name; then the quick statements.  A field and a line
+ * both end with NUL, the one byte that no name holds, and nothing escapes or encloses.  A LOAD from a client turns its
+ * errors into warnings, so the guard counts the rows.  If the stack has unique names by now, and we did not know, the
+ * LOAD must not go through, because it adds no rows to the table name. */
 static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
 
-	js_sql_must(sql,
-		    "UPDATE stack SET tail=tail+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u AND named IS NULL",
-		    n, p->stack.id, (uint64_t)(JS_ENTRY_MAX - n));
+	chunk_stack_sql(p, sql, n, TAKES_NUMBERS);
 	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
 	js_sql_stmt(sql, "COMMIT");
 	js_sql_stmt(sql, "START TRANSACTION");
@@ -109,7 +110,9 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 		    "ESCAPED BY '' LINES TERMINATED BY x'00' (datapath) SET stack_id=%u,entry_id=(@js_e:=@js_e+1)",
 		    p->stack.id);
 	js_sql_guard(sql, n);
-	chunk_stack_sql(p, sql, n, 1);
+	if (p->stack.named)
+		js_unique_names_sql(p, sql, n);
+	chunk_stack_sql(p, sql, n, ADDS_ENTRIES);
 	push_fence_sql(p, sql, n);
 	chunk_span_sql(p, sql, n);
 }
@@ -172,44 +175,6 @@ static void count_part(struct js_pushing *p)
 	p->result.skipped += p->dropped;
 }
 
-/* Puts the part onto the stack by INSERT.  A part behind one that had only new names is tried as it is: a known name
- * fails on its key, and the part is checked then. */
-static int put_part(struct js_pushing *p, struct jobstack_error *error)
-{
-	int status, lost = 0, now;
-	uint64_t holder = 0, held = 0;
-
-	for (unsigned race = 0; race < RACES_MAX; race++) {
-		struct js_sql sql = {0};
-
-		status = p->options->unique && (race > 0 || !p->all_new) ? js_unique_drop(p, &holder, &held, error) : 0;
-		if (status == 0 && holder != 0) {
-			status = js_holder_wait(p, holder, held, error);
-			if (status == 0)
-				continue;
-		}
-		if (status != 0)
-			return status;
-		p->all_new = p->dropped == 0;
-		if (p->to - p->from == p->dropped) {
-			p->result.skipped += p->dropped;
-			return 0;
-		}
-		part_sql(p, &sql);
-		status = js_db_commit(p->handle->db, &sql, &now, error);
-		lost |= now; /* an earlier try of this part may still arrive */
-		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
-			status = settle_chunk(p, lost, error);
-		if (status == 0)
-			count_part(p);
-		if (status != 2)
-			return status;
-	}
-	return js_error_set(
-		error, JOBSTACK_EBUG,
-		"gave up: other pushes of the same names got in the way each time; push again when they have ended");
-}
-
 /* The reply to a LOAD was lost, and the next transaction will be a different one, so the fence alone would not show
  * which of the two arrived. Advances the fence without adding names.  0: the LOAD had arrived; 2: it never will. */
 static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
@@ -234,29 +199,102 @@ static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
 	return 2;
 }
 
-/* Puts the chunk onto the stack by LOAD.  JOBSTACK_NOTHING: this chunk and all later ones must be sent by INSERT. */
-static int put_load(struct js_pushing *p, struct jobstack_error *error)
+/* Takes the dropped names out of the chunk, which is one part. */
+static void close_gaps(struct js_pushing *p)
 {
-	struct js_sql sql = {0};
-	int status, lost;
+	size_t n = 0, len = 0;
 
-	p->from = p->dropped = 0;
-	p->to = p->n;
+	for (size_t i = 0; p->dropped > 0 && i < p->n; i++) {
+		struct js_pushed_name name = p->names[i];
+
+		if (name.drop)
+			continue;
+		memmove(p->bytes.data + len, p->bytes.data + name.at, name.len + 1);
+		name.at = len;
+		p->names[n++] = name;
+		len += name.len + 1;
+	}
+	if (p->dropped == 0)
+		return;
+	p->result.skipped += p->dropped;
+	p->dropped = 0;
+	p->bytes.len = len;
+	p->n = p->to = n;
+}
+
+/* A LOAD that writes names takes longer the less of them is in the server's memory, and who brings the same names waits
+ * for it. */
+static void choose_most(struct js_pushing *p, int64_t took_us)
+{
+	if (took_us < SHORT_US && p->most < JS_CHUNK_NAMES)
+		p->most *= 2;
+	else if (took_us > LONG_US && p->most > JS_CHUNK_FIRST)
+		p->most /= 2;
+}
+
+/* One try.  *LOST is as js_db_transaction has it. */
+static int send_part(struct js_pushing *p, int load, int *lost, struct jobstack_error *error)
+{
+	int64_t began_us = js_clock_mono_us();
+	struct js_sql sql = {0};
+	int status;
+
+	if (!load) {
+		part_sql(p, &sql);
+		return js_db_commit(p->handle->db, &sql, lost, error);
+	}
+	close_gaps(p);
 	load_sql(p, &sql);
-	status = js_db_load(p->handle->db, &sql, p->bytes.data, p->bytes.len, &lost, error);
-	if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
-		status = settle_chunk(p, lost, error);
-	else if (status == JS_DB_NO_LOAD)
-		status = 2;
-	if (status == 2 && lost)
-		status = void_lost_load(p, error);
-	if (status == 0)
-		count_part(p);
-	if (status != 2)
-		return status;
-	p->loads = JS_LOADS_NO;
-	js_db_loads_end(p->handle->db);
-	return JOBSTACK_NOTHING;
+	status = js_db_load(p->handle->db, &sql, p->bytes.data, p->bytes.len, lost, error);
+	if (status == 0 && p->stack.named)
+		choose_most(p, js_clock_mono_us() - began_us);
+	return status;
+}
+
+/* Puts the part onto the stack.  One behind a part that had only new names is tried as it is: a known name fails on its
+ * key, and the part is checked then.  JOBSTACK_NOTHING, of a LOAD: this chunk and all later ones must be sent by
+ * INSERT.
+ */
+static int put_part(struct js_pushing *p, int load, struct jobstack_error *error)
+{
+	int status, lost = 0, now, refused;
+	uint64_t holder = 0, held = 0;
+
+	for (unsigned race = 0; race < RACES_MAX; race++) {
+		status = p->options->unique ? js_unique_drop(p, race > 0 || !p->all_new, &holder, &held, error) : 0;
+		if (status == 0 && holder != 0) {
+			status = js_holder_wait(p, holder, held, error);
+			if (status == 0)
+				continue;
+		}
+		if (status != 0)
+			return status;
+		if (p->to - p->from == p->dropped) {
+			p->result.skipped += p->dropped;
+			return 0;
+		}
+		status = send_part(p, load, &now, error);
+		lost |= now; /* an earlier try of this part may still arrive */
+		refused = status == JS_DB_NO_LOAD || race == LOADS_MAX;
+		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
+			status = settle_chunk(p, lost, error);
+		else if (status == JS_DB_NO_LOAD)
+			status = 2;
+		if (status == 2 && load && lost)
+			status = void_lost_load(p, error);
+		if (status == 0)
+			count_part(p);
+		if (status != 2)
+			return status;
+		if (load && (refused || lost)) {
+			p->loads = JS_LOADS_NO;
+			js_db_loads_end(p->handle->db);
+			return JOBSTACK_NOTHING;
+		}
+	}
+	return js_error_set(
+		error, JOBSTACK_EBUG,
+		"gave up: other pushes of the same names got in the way each time; push again when they have ended");
 }
 
 /* The next part: as much as one INSERT takes. */
@@ -276,13 +314,17 @@ int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
 	int status = JOBSTACK_NOTHING;
 
 	JS_TRY(js_holder_show(p, error));
-	if (p->loads == JS_LOADS_YES && (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX))
-		status = put_load(p, error);
+	if (p->loads == JS_LOADS_YES &&
+	    (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX)) {
+		p->from = p->dropped = 0;
+		p->to = p->n;
+		status = put_part(p, 1, error);
+	}
 	if (status != JOBSTACK_NOTHING)
 		return status;
 	for (p->to = 0; p->to < p->n;) {
 		next_part(p);
-		JS_TRY(put_part(p, error));
+		JS_TRY(put_part(p, 0, error));
 	}
 	return 0;
 }

@@ -93,7 +93,7 @@ static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 static int is_full(const struct js_pushing *p)
 {
 	if (p->loads == JS_LOADS_YES)
-		return p->n == JS_CHUNK_NAMES || p->bytes.len >= JS_CHUNK_BYTES;
+		return p->n >= p->most || p->bytes.len >= JS_CHUNK_BYTES;
 	return p->n >= JS_PART_NAMES || p->bytes.len >= JS_PART_BYTES;
 }
 
@@ -103,16 +103,15 @@ static int is_old(const struct js_pushing *p)
 	return p->n > 0 && jobstack_now_us() - p->first_us >= AGE_US;
 }
 
-/* There are more names than an INSERT takes.  The rows of a unique stack in name cost more than a LOAD saves, and would
- * be written while the stack is locked: there chunks stay small. */
+/* There are more names than an INSERT takes. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = JOBSTACK_NOTHING;
+	int status;
 
 	if (!p->begun)
 		JS_TRY(begin_push(p, error));
-	if (!p->options->unique && !p->stack.named)
-		status = js_db_loads_begin(p->handle->db, error);
+	p->most = p->stack.named ? JS_CHUNK_FIRST : JS_CHUNK_NAMES;
+	status = js_db_loads_begin(p->handle->db, error);
 	p->loads = status == 0 ? JS_LOADS_YES : JS_LOADS_NO;
 	return status < 0 ? status : 0;
 }

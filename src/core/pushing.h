@@ -14,11 +14,13 @@
 #define JS_PART_BYTES (512 * 1024)
 #define JS_CHUNK_NAMES 65536
 #define JS_CHUNK_BYTES (4 * 1024 * 1024)
+/* The first LOAD to a stack of unique names, whose size follows from how long they take. */
+#define JS_CHUNK_FIRST 4096
 
 struct js_pushed_name {
 	size_t at;
 	uint32_t len;
-	int drop; /* known, or a second time in this chunk */
+	int drop; /* known, or a second time in this part */
 };
 
 /* May names go by LOAD? */
@@ -34,12 +36,13 @@ struct js_pushing {
 	unsigned char token[16];
 	int64_t beat_us, shown_us; /* the last beat, and the last js_holder_show */
 	enum js_loads loads;
+	size_t most; /* names in a LOAD */
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
 	struct js_pushed_name names[JS_CHUNK_NAMES];
 	size_t n;
 	int64_t first_us;	  /* when its first name came */
 	size_t from, to, dropped; /* the part of it that is being sent, and how many of that are dropped */
-	int all_new;		  /* nothing was dropped of the part before */
+	int all_new;		  /* none was known of the part before */
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;
 };
@@ -55,9 +58,14 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
 /* Gives every entry of the stack its row in name, step by step, until none is left out. */
 int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
 
-/* Drops from the part what the stack has, and second times.  A name that another push --atomic holds counts as neither:
- * *HOLDER is the push_id of one that holds names of the part, or 0, and *HELD how many names are so held. */
-int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
+/* Drops from the part second times, and, if ASK, what the stack has; then p->all_new says whether that was nothing.  A
+ * name that another push --atomic holds is not one that the stack has: *HOLDER is the push_id of one that holds names of
+ * the part, or 0, and *HELD how many names are so held. */
+int js_unique_drop(struct js_pushing *p, int ask, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
+
+/* The rows in name for the N entries behind @js_t, in the order of their keys: so two pushes that bring the same names
+ * wait for each other, but not both at once, and neighbours go into the same page. */
+void js_unique_names_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n);
 
 /* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
 int js_holder_beat(struct js_pushing *p, struct jobstack_error *error);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,17 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 	return 0;
 }
 
+void js_unique_names_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
+{
+	/* the LIMIT makes the inner SELECT a table of its own, so that each name is hashed once */
+	js_sql_add(sql, p->options->unique ? "INSERT " : "INSERT IGNORE ");
+	js_sql_stmt(sql,
+		    "INTO name(stack_id,hash,entry_id) SELECT %u,h,entry_id FROM (SELECT UNHEX(SHA2(datapath,256)) h,"
+		    "entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u LIMIT %u) n ORDER "
+		    "BY h,entry_id",
+		    p->stack.id, p->stack.id, n, n);
+}
+
 #define HASH 32 /* bytes of a SHA-256 */
 
 /* A name of the part, by its hash. */
@@ -54,7 +66,6 @@ struct hashes {
 	struct js_pushing *p;
 	struct hashed *list; /* in order of the hashes, and of the names where they are the same */
 	size_t n;
-	int whole; /* the server has sent all of them */
 	uint64_t holder, held;
 };
 
@@ -81,7 +92,7 @@ static void take_known(void *ctx, const struct js_row *row)
 	size_t at;
 
 	if (row == NULL)
-		h->holder = h->held = 0;
+		h->held = 0;
 	if (row == NULL || row->len[0] != HASH)
 		return;
 	if (row->col[1] != NULL) {
@@ -91,8 +102,10 @@ static void take_known(void *ctx, const struct js_row *row)
 	}
 	memcpy(key.hash, row->col[0], HASH);
 	at = js_array_lower(h->list, h->n, sizeof(*h->list), &key, compare_hashed);
-	if (at < h->n && memcmp(h->list[at].hash, key.hash, HASH) == 0)
+	if (at < h->n && memcmp(h->list[at].hash, key.hash, HASH) == 0) {
 		drop_name(h->p, h->list[at].i);
+		h->p->all_new = 0;
+	}
 }
 
 /* Drops repeated names of the part; the first stays. */
@@ -103,63 +116,69 @@ static void drop_doubled(struct hashes *h)
 			drop_name(h->p, h->list[i].i);
 }
 
-static void take_hashes(void *ctx, const struct js_row *row)
-{
-	struct hashes *h = ctx;
-
-	h->whole = row != NULL && row->col[0] != NULL && row->len[0] == h->n * HASH;
-	for (size_t i = 0; h->whole && i < h->n; i++) {
-		memcpy(h->list[i].hash, row->col[0] + i * HASH, HASH);
-		h->list[i].i = h->p->from + i;
-	}
-}
-
-/* Has the server hash the names: all of them in one row. */
+/* Hashes the names as the server does it for the table name. */
 static int hash_names(struct hashes *h, struct jobstack_error *error)
 {
 	const struct js_pushing *p = h->p;
-	struct js_sql sql = {0};
+	EVP_MD_CTX *sum = EVP_MD_CTX_new();
+	int made = sum != NULL && EVP_DigestInit_ex(sum, EVP_sha256(), NULL) == 1;
 
-	js_sql_add(&sql, "SELECT CONCAT(''");
-	for (size_t i = p->from; i < p->to; i++)
-		js_sql_add(&sql, ",UNHEX(SHA2(%x,256))", (const void *)(p->bytes.data + p->names[i].at),
-			   (size_t)p->names[i].len);
-	js_sql_stmt(&sql, ")");
-	JS_TRY(js_db_query(p->handle->db, &sql, take_hashes, h, error));
-	return h->whole ? 0
-			: js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given",
-				       h->n);
+	for (size_t i = 0; made && i < h->n; i++) {
+		const struct js_pushed_name *name = &p->names[p->from + i];
+
+		h->list[i].i = p->from + i;
+		made = (i == 0 || EVP_DigestInit_ex(sum, NULL, NULL) == 1) &&
+		       EVP_DigestUpdate(sum, p->bytes.data + name->at, name->len) == 1 &&
+		       EVP_DigestFinal_ex(sum, h->list[i].hash, NULL) == 1;
+	}
+	EVP_MD_CTX_free(sum);
+	return made ? 0 : js_error_set(error, JOBSTACK_EBUG, "libcrypto does not make SHA-256 sums of the names");
 }
 
-int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error)
+/* Asks the server which of N hashes from FROM on it has. */
+static int ask_known(struct hashes *h, size_t from, size_t n, struct jobstack_error *error)
 {
-	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from, 0, 0, 0};
+	const struct js_pushing *p = h->p;
 	struct js_sql sql = {0};
-	int status, any = 0;
+	int any = 0, status = 0;
 
+	h->held = 0;
+	/* the primary keys.  Both tables in one statement, that is, as they are at one moment: between two, a push
+	 * could take its entries away, and its name would be known though there is no entry */
+	js_sql_add(&sql,
+		   "SELECT n.hash,(SELECT s.push_id FROM span s FORCE INDEX(PRIMARY) WHERE s.stack_id=%u AND "
+		   "s.class=2 AND s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) "
+		   "FROM name n WHERE n.stack_id=%u AND n.hash IN(",
+		   p->stack.id, p->push_id, p->stack.id);
+	for (size_t i = from; i < from + n; i++)
+		if (!p->names[h->list[i].i].drop)
+			js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h->list[i].hash, sizeof(h->list[i].hash));
+	js_sql_stmt(&sql, ")");
+	if (any)
+		status = js_db_query(p->handle->db, &sql, take_known, h, error);
+	js_sql_free(&sql); /* when there was nothing to ask */
+	return status;
+}
+
+int js_unique_drop(struct js_pushing *p, int ask, uint64_t *holder, uint64_t *held, struct jobstack_error *error)
+{
+	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from, 0, 0};
+	int status;
+
+	*holder = *held = 0;
 	if (h.list == NULL)
 		return js_error_memory(error);
 	status = hash_names(&h, error);
 	if (status == 0) {
 		qsort(h.list, h.n, sizeof(*h.list), compare_hashed);
 		drop_doubled(&h);
-		/* the primary keys.  Both tables in one statement, that is, as they are at one moment: between two, a
-		 * push could take its entries away, and its name would be known though there is no entry */
-		js_sql_add(&sql,
-			   "SELECT n.hash,(SELECT s.push_id FROM span s FORCE INDEX(PRIMARY) WHERE s.stack_id=%u AND "
-			   "s.class=2 AND s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) "
-			   "FROM name n WHERE n.stack_id=%u AND n.hash IN(",
-			   p->stack.id, p->push_id, p->stack.id);
-		for (size_t i = 0; i < h.n; i++)
-			if (!p->names[h.list[i].i].drop)
-				js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash,
-					   sizeof(h.list[i].hash));
-		js_sql_stmt(&sql, ")");
-		status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
+		p->all_new |= ask;
+		for (size_t at = 0, n; ask && status == 0 && at < h.n; at += n, *held += h.held) {
+			n = h.n - at < JS_PART_NAMES ? h.n - at : JS_PART_NAMES;
+			status = ask_known(&h, at, n, error);
+		}
 	}
-	js_sql_free(&sql); /* when there was nothing to ask */
 	*holder = h.holder;
-	*held = h.held;
 	free(h.list);
 	return status;
 }

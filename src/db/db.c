@@ -210,7 +210,8 @@ static int is_no_load(const struct js_db *db, const struct js_exchange *x)
 	if (x->load == NULL)
 		return 0;
 	return x->fault == JS_FAULT_NO_LOAD ||
-	       (!db->loaded && x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED && x->fault != JS_FAULT_GUARD);
+	       (!db->loaded && x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED &&
+		x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_DUPLICATE);
 }
 
 /* Before each try: a connection, and the request for the server there. */

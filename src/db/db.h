@@ -66,8 +66,8 @@ void js_db_loads_end(struct js_db *db);
 
 /* The same as js_db_transaction, with one LOAD DATA LOCAL INFILE in the packet, whatever file it names: it gets the
  * LEN bytes of DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, refuses the load; this try has changed
- * nothing, and *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks counts as
- * that. */
+ * nothing, and *LOST is as above.  While no load has gone through yet, every fault counts as that, except a conflict of
+ * locks, a guard and a key. */
 int js_db_load(struct js_db *db, struct js_sql *packet, const char *data, size_t len, int *lost,
 	       struct jobstack_error *error);
 
