@@ -33,7 +33,17 @@ as_pushed() {
 		assert got == open(sys.argv[2], "rb").read().split(b"\0")[:-1], len(got)
 	P
 }
-n=$(tr -cd '\0' <odd | wc -c)
+python3 - <<'P'
+odd = open("odd", "rb").read().split(b"\0")[:-1]
+# names that a server's collation would take for the same
+odd += [b"/same", b"/Same", b"/same ", b"/same\t", "/s\u00e4me".encode(), "/sa\u0308me".encode()]
+open("odd", "wb").write(b"".join(n + b"\0" for n in odd))
+open("once", "wb").write(b"".join(n + b"\0" for n in dict.fromkeys(odd)))
+half = [b"/%d" % n for n in range(10000)]
+open("half", "wb").write(b"".join(n + b"\0" for n in half))
+open("doubled", "wb").write(b"".join(n + b"\0" for n in half for _ in range(2)))
+P
+n=$(tr -cd '\0' <odd | wc -c) m=$(tr -cd '\0' <once | wc -c)
 
 allow 1
 before=$(loads)
@@ -44,9 +54,16 @@ check '... the ledger balances' jobstack check -q -s load
 check '... numbered without a gap' test "$(sql "SELECT tail-pushed FROM stack WHERE name='load'")" = 0
 before=$(loads)
 check 'a few names are no load' sh -c 'jobstack push -q -s load /1 && seq 2000 | jobstack push -q -s load'
-check '... nor are unique ones' sh -c 'seq 5000 | jobstack push -q -s unique --unique'
-check '... nor what is pushed beside unique ones' sh -c 'seq 5000 | jobstack push -q -s unique'
 is '... indeed' "$(loads)" "$before"
+is 'unique names, each twice' "$(tr '\0' '\n' <doubled | jobstack push -s unique --unique)" '10000 pushed, 10000 skipped (known already)'
+check '... in loads' test "$(loads)" -ge $((before + 2))
+check '... in their order' as_pushed unique half
+before=$(loads)
+check 'what is pushed beside unique names' sh -c 'seq 5000 | jobstack push -q -s unique'
+check '... is a load, too' test "$(loads)" -gt "$before"
+before=$(loads)
+is '... and known from then on' "$(seq 5001 | jobstack push -s unique --unique)" '1 pushed, 5000 skipped (known already)'
+is '... without a load' "$(loads)" "$before"
 check '... the ledger balances' jobstack check -q -s unique
 check 'last in, first out' sh -c 'seq 5000 | jobstack push -q -s lifo --lifo --priority 3'
 is '... is the last' "$(jobstack pop -s lifo --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["entry"])' 2>/dev/null)" 5000
@@ -69,12 +86,22 @@ check 'names that come slowly can be popped while others come' wait_for 20 some_
 touch seen
 check '... and the push ends well' wait $!
 
+before=$(loads)
+is 'odd names, each only once' "$(jobstack push -0 -s unique.load --unique -a once)" "$m pushed"
+check '... in loads' test "$(loads)" -gt "$before"
+check '... they are there byte for byte' as_pushed unique.load once
+check '... the ledger balances' jobstack check -q -s unique.load
+is '... pushed again' "$(jobstack push -0 -s unique.load --unique -a odd)" "0 pushed, $n skipped (known already)"
+
 allow 0
 before=$(loads)
 is 'odd names, where loads are not taken' "$(jobstack push -0 -s insert -a odd)" "$n pushed"
-is '... it was none' "$(loads)" "$before"
 check '... they are there byte for byte' as_pushed insert odd
 check '... the ledger balances' jobstack check -q -s insert
+is '... each only once' "$(jobstack push -0 -s unique.insert --unique -a odd)" "$m pushed, $((n - m)) skipped (known already)"
+check '... they are there byte for byte' as_pushed unique.insert once
+check '... the ledger balances' jobstack check -q -s unique.insert
+is '... there was no load' "$(loads)" "$before"
 
 allow 1
 seq -f '/%.0f' 200000 | tr '\n' '\0' >many

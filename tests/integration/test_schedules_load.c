@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The schedules of a push whose names the server fetches in the middle of the transaction: a client that freezes there,
- * a stack that becomes another one meanwhile, a reply that is lost, a LOAD that arrives late.  After each the ledger is
- * proven.
+ * a stack that becomes another one meanwhile, a reply that is lost, a LOAD that arrives late, two pushes of the same
+ * unique names.  After each the ledger is proven.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
 
-#define N 5000	       /* more than one INSERT takes */
-#define LAST "/l/4999" /* so that all but a last packet has been sent when it comes */
+#define N 5000 /* more than one INSERT takes */
+/* The last name of the first LOAD, so that all but a last packet has been sent when it comes.  Where names are unique,
+ * an INSERT of ten comes before it, or it would be checked first; it is smaller, and the rest is another INSERT. */
+#define TEN 10
+#define LAST(r) ((r)->push.unique ? "/l/4105" : "/l/4999")
+#define LOADED(r) ((r)->push.unique ? (uint64_t)4106 : (uint64_t)N)
 
 static struct jobstack_bytes names[N];
 
@@ -22,6 +26,14 @@ static struct rival pusher(const char *stack)
 		names[i] = (struct jobstack_bytes){text[i], (size_t)snprintf(text[i], sizeof(text[i]), "/l/%zu", i)};
 	r.names = names;
 	r.names_n = N;
+	return r;
+}
+
+static struct rival unique_pusher(const char *stack)
+{
+	struct rival r = pusher(stack);
+
+	r.push.unique = 1;
 	return r;
 }
 
@@ -39,11 +51,38 @@ static void all_there(const char *stack)
 			 N);
 }
 
+struct pausing {
+	const struct rival *r;
+	size_t at;
+	int paused;
+};
+
+static int next_pausing(void *ctx, struct jobstack_bytes *datapath)
+{
+	struct pausing *p = ctx;
+
+	if (p->r->push.unique && p->at == TEN && !p->paused) {
+		p->paused = 1;
+		return 2;
+	}
+	if (p->at == p->r->names_n)
+		return 1;
+	*datapath = p->r->names[p->at++];
+	return 0;
+}
+
+static int do_push_pausing(struct rival *r)
+{
+	struct pausing p = {r, 0, 0};
+
+	return jobstack_push_from(r->handle, r->stack, &r->push, next_pausing, &p, &r->pushed, &r->error);
+}
+
 /* It is frozen when the server has most of its names. */
 static void freeze_it(struct rival *r)
 {
-	proxy_arm_for(&between, LAST);
-	start(r, do_push);
+	proxy_arm_for(&between, LAST(r));
+	start(r, do_push_pausing);
 	proxy_caught(&between);
 	proxy_forward_half(&between);
 	until_transactions(1, "t.trx_rows_modified>2000", "have most of the names");
@@ -73,17 +112,18 @@ static void frozen(void **state)
 	struct jobstack_push_options lifo = JOBSTACK_PUSH_OPTIONS_INIT;
 
 	(void)state;
-	for (int way = 0; way < 3; way++) {
-		static const char *const stack[] = {"first", "last", "held"};
+	for (int way = 0; way < 5; way++) {
+		static const char *const stack[] = {"first", "last", "held", "unique", "unique.held"};
 		struct rival r;
 
 		lifo.lifo = way == 1;
 		push_numbered(stack[way], &lifo, 7);
 		r = pusher(stack[way]);
-		r.push.atomic = way == 2;
+		r.push.atomic = way == 2 || way == 4;
+		r.push.unique = way > 2;
 		freeze_it(&r);
 		others_work(stack[way]);
-		audit(stack[way], 7 + 10 + 3000 - 1, 0, 1, 0);
+		audit(stack[way], 7 + 10 + 3000 - 1 + (r.push.unique ? TEN : 0), 0, 1, 0);
 		proxy_resume(&between);
 		ENDS(&r, 0);
 		assert_true(r.pushed.pushed == N);
@@ -165,71 +205,159 @@ static void ended(void **state)
 	over(&r);
 }
 
-/* All has come to the server, and the reply is lost. */
-static void reply_lost(void **state)
+/* What others push of the same names while it is frozen: they do not wait, and it then skips those. */
+static void unique_overtaken(void **state)
 {
-	struct rival r = pusher("reply");
+	struct rival r = unique_pusher("overtaken"), other;
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
+	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
 
 	(void)state;
-	proxy_arm_for(&between, LAST);
-	start(&r, do_push);
+	unique.unique = 1;
+	freeze_it(&r);
+	OK(jobstack_push_many(h, "overtaken", &unique, names + N - 2, 2, &result, &e));
+	OK(jobstack_push_many(h, "overtaken", &unique, names, 2500, &result, &e)); /* a LOAD */
+	assert_true(result.pushed == 2490 && result.skipped == TEN);
+	proxy_resume(&between);
+	ENDS(&r, 0);
+	assert_true(r.pushed.pushed == N - 2492 && r.pushed.skipped == 2492);
+	all_there("overtaken");
+	audit("overtaken", N, 0, 0, 0);
+	over(&r);
+
+	/* the same names in another order, wholly */
+	r = unique_pusher("overtaken2");
+	freeze_it(&r);
+	other = rival("overtaken2");
+	other.push.unique = 1;
+	other.names_n = N;
+	other.names = calloc(N, sizeof(*other.names));
+	assert_non_null(other.names);
+	for (size_t i = 0; i < N; i++)
+		other.names[i] = names[N - 1 - i];
+	OK(do_push(&other));
+	assert_true(other.pushed.pushed == N - TEN);
+	proxy_resume(&between);
+	ENDS(&r, 0);
+	assert_true(r.pushed.pushed == TEN && r.pushed.skipped == N - TEN);
+	all_there("overtaken2");
+	audit("overtaken2", N, 0, 0, 0);
+	free(other.names);
+	over(&other);
+	over(&r);
+}
+
+/* Two are in the middle of writing the same names: one waits for the other, and nobody for the two. */
+static void unique_at_once(void **state)
+{
+	struct rival first = unique_pusher("once"), second = rival("once");
+	uint64_t id;
+
+	(void)state;
+	second.push = first.push;
+	second.names = first.names;
+	second.names_n = N;
+	push_numbered("once", &first.push, 7);
+	id = id_of("once");
+	(void)sql(holder, "START TRANSACTION");
+	(void)sql(holder, "INSERT INTO name VALUES(%" PRIu64 ",UNHEX(SHA2('/l/4105',256)),1)", id);
+	start(&first, do_push_pausing);
+	until_waiting(1);
+	start(&second, do_push_pausing);
+	until_waiting(2);
+	others_work("once");
+	release();
+	ENDS(&first, 0);
+	ENDS(&second, 0);
+	assert_true(first.pushed.pushed + second.pushed.pushed == N);
+	assert_true(first.pushed.skipped + second.pushed.skipped == N);
+	all_there("once");
+	audit("once", 7 + 10 + 3000 - 1 + N, 0, 1, 0);
+	over(&first);
+	over(&second);
+}
+
+/* All has come to the server, and the reply is lost. */
+static void lose_reply(struct rival r)
+{
+	char pushed[100];
+
+	proxy_arm_for(&between, LAST(&r));
+	start(&r, do_push_pausing);
 	proxy_caught(&between);
 	until_transactions(1, "t.trx_rows_modified>2000", "have most of the names");
 	proxy_until_names_end(&between);
 	proxy_forward(&between);
-	until_number(N, "SELECT pushed FROM stack WHERE name='reply'");
+	(void)snprintf(pushed, sizeof(pushed), "SELECT pushed FROM stack WHERE name='%s'", r.stack);
+	until_number(LOADED(&r), pushed);
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
-	assert_true(r.pushed.pushed == N);
-	all_there("reply");
-	audit("reply", N, 0, 0, 0);
+	assert_true(r.pushed.pushed == N && r.pushed.skipped == 0);
+	all_there(r.stack);
+	audit(r.stack, N, 0, 0, 0);
 	proxy_finish(&between);
 	over(&r);
 }
 
-/* The client gives it up and pushes in another way; then all of it arrives after all. */
-static void late(void **state)
+static void reply_lost(void **state)
 {
-	struct rival r = pusher("late");
-
 	(void)state;
-	proxy_arm_for(&between, LAST);
-	start(&r, do_push);
+	lose_reply(pusher("reply"));
+	lose_reply(unique_pusher("reply.unique"));
+}
+
+/* The client gives it up and pushes in another way; then all of it arrives after all. */
+static void come_late(struct rival r)
+{
+	proxy_arm_for(&between, LAST(&r));
+	start(&r, do_push_pausing);
 	proxy_caught(&between);
 	until_transactions(1, "t.trx_rows_modified>2000", "have most of the names");
 	proxy_until_names_end(&between);
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
-	audit("late", N, 0, 0, 0);
+	audit(r.stack, N, 0, 0, 0);
 	proxy_deliver(&between);
-	assert_true(r.pushed.pushed == N);
-	all_there("late");
-	audit("late", N, 0, 0, 0);
+	assert_true(r.pushed.pushed == N && r.pushed.skipped == 0);
+	all_there(r.stack);
+	audit(r.stack, N, 0, 0, 0);
 	over(&r);
 }
 
-/* The server asks for the names, and nobody hears it. */
-static void request_lost(void **state)
+static void late(void **state)
 {
-	struct rival r = pusher("request");
-
 	(void)state;
+	come_late(pusher("late"));
+	come_late(unique_pusher("late.unique"));
+}
+
+/* The server asks for the names, and nobody hears it. */
+static void lose_request(struct rival r)
+{
 	proxy_arm_for(&between, "LOAD DATA LOCAL");
-	start(&r, do_push);
+	start(&r, do_push_pausing);
 	proxy_caught(&between);
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
 	proxy_deliver(&between);
-	all_there("request");
-	audit("request", N, 0, 0, 0);
+	all_there(r.stack);
+	audit(r.stack, N, 0, 0, 0);
 	over(&r);
+}
+
+static void request_lost(void **state)
+{
+	(void)state;
+	lose_request(pusher("request"));
+	lose_request(unique_pusher("request.unique"));
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(frozen),	  SCHEDULE(discarded),	SCHEDULE(named),
-					   SCHEDULE(ended),	  SCHEDULE(reply_lost), SCHEDULE(late),
-					   SCHEDULE(request_lost)};
+	const struct CMUnitTest tests[] = {
+		SCHEDULE(frozen),	    SCHEDULE(discarded),      SCHEDULE(named),
+		SCHEDULE(unique_overtaken), SCHEDULE(unique_at_once), SCHEDULE(ended),
+		SCHEDULE(reply_lost),	    SCHEDULE(late),	      SCHEDULE(request_lost)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

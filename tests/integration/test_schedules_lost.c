@@ -164,6 +164,7 @@ static const struct call {
 	{"push", do_push_twice, ready_push, 1, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
 	{"push2", do_push_twice, ready_push, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
 	{"pushed", do_push_twice, ready_push, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	/* the part that is sent without a check, since the one before had only new names */
 	{"unique", do_push_twice, ready_push_unique, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
 	{"atomic", do_push_twice, ready_push_atomic, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
 	{"publish", do_push_twice, ready_push_atomic, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
