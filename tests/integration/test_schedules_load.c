@@ -247,6 +247,23 @@ static void unique_overtaken(void **state)
 	over(&r);
 }
 
+/* Nobody holds the stack's row for longer than a moment: it is free at one of some looks. */
+static void stack_is_free(const char *stack)
+{
+	char text[200];
+	int held = 1;
+
+	(void)snprintf(text, sizeof(text), "SELECT 1 FROM %s.stack WHERE stack_id=%" PRIu64 " FOR UPDATE NOWAIT",
+		       database(), id_of(stack));
+	for (int looks = 0; held && looks < 20; looks++, nap(20)) {
+		held = mysql_query(observer, text) != 0;
+		if (!held)
+			mysql_free_result(mysql_store_result(observer));
+	}
+	if (held)
+		fail_msg("the row of the stack %s is held: %s", stack, mysql_error(observer));
+}
+
 /* Two are in the middle of writing the same names: one waits for the other, and nobody for the two. */
 static void unique_at_once(void **state)
 {
@@ -265,6 +282,7 @@ static void unique_at_once(void **state)
 	until_waiting(1);
 	start(&second, do_push_pausing);
 	until_waiting(2);
+	stack_is_free("once");
 	others_work("once");
 	release();
 	ENDS(&first, 0);
