@@ -3,8 +3,11 @@
 Where the measurements are made: the private server and its databases, commands run with a clock and an account of what
 they used, and the state of rest from which every timed run starts.
 """
+import contextlib
+import copy
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -29,12 +32,15 @@ class Ran:
 
 class Place:
 	def __init__(self, top, work, runs, quick, match):
-		self.top, self.lab, self.runs, self.quick, self.match = top, work + "/db", runs, quick, match
+		self.top, self.runs, self.quick, self.match = top, runs, quick, match
 		self.dir = work + "/run"
 		self.slurm = work + "/slurm"
-		self.admin = self.lab + "/admin.cnf"
 		self.client = self.which("mariadb") or self.which("mysql")
 		self.notes = []
+		self.move_to(work + "/db")
+
+	def move_to(self, lab):
+		self.lab, self.admin = lab, lab + "/admin.cnf"
 		with open(self.admin) as f:
 			self.port = int(next(line for line in f if line.startswith("port=")).split("=")[1])
 
@@ -99,10 +105,39 @@ class Place:
 
 	# ------------------------------------------------------------------------------------------------------- database
 
-	def lab_call(self, lab, *argv):
-		done = subprocess.run(["bash", "-c", LAB % lab, "bench", self.top, *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+	def lab_call(self, lab, *argv, env=None):
+		done = subprocess.run(["bash", "-c", LAB % lab, "bench", self.top, *argv], env=dict(os.environ, **(env or {})),
+				      stdin=subprocess.DEVNULL, capture_output=True, text=True)
 		if done.returncode != 0:
 			raise Trouble("%s: %s" % (" ".join(argv), done.stderr.strip()))
+		return done.stdout.strip()
+
+	@staticmethod
+	def binlog_settings(on):
+		"""Each commit makes the binary log durable, or there is none."""
+		return ["server-id=1", "log-bin=binlog", "sync-binlog=1"] if on else ["skip-log-bin"]
+
+	@contextlib.contextmanager
+	def server(self, name, settings, environment=""):
+		"""This place at another server, which has the settings of the first one and then SETTINGS.  ENVIRONMENT (`A=B C=D`) is
+		only for the server as it runs, not for making its data directory."""
+		lab = "%s/%s" % (self.dir, name)
+		program = lab + ".sh"
+		with open(program, "w") as f:
+			f.write('#!/bin/sh\ncase "$*" in *--init-file=*) export %s ;; esac\nexec %s "$@"\n'
+				% (environment or "LC_ALL=C", self.lab_call("mariadb", "db_lab_program")))
+		os.chmod(program, 0o755)
+		os.chmod(self.dir, 0o711)
+		there = copy.copy(self)
+		try:
+			self.lab_call("mariadb", "db_lab_up", lab, env={"JOBSTACK_LAB_DB": program,
+				      "LAB_SETTINGS": "\n".join([os.environ["LAB_SETTINGS"]] + settings)})
+			there.move_to(lab)
+			yield there
+		finally:
+			self.lab_call("mariadb", "db_lab_down", lab)
+			shutil.rmtree(lab, ignore_errors=True)
+			os.unlink(program)
 
 	def sql(self, text, database=None):
 		"""Rows of strings, as the server's root."""
@@ -150,6 +185,13 @@ class Place:
 			subprocess.run([self.client, "--defaults-file=" + self.admin, "--force"], input="".join("KILL %s;\n" % i[0] for i in ids), text=True,
 				       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # some have gone meanwhile
 		return not ids
+
+	def pid(self):
+		with open(self.lab + "/pid") as f:
+			return int(f.read())
+
+	def is_mariadb(self):
+		return "MariaDB" in self.variable("version")
 
 	def status(self, name):
 		return int(self.sql("SHOW GLOBAL STATUS LIKE '%s'" % name)[0][1])

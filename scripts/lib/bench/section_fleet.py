@@ -2,115 +2,126 @@
 """
 fleet: the share of slot time in which a command runs, in fleets of workers (bench-fleet), on servers with and without a
 binary log whose fsync takes 0 to 10 ms longer (slow-disk.c).  Each worker is a thread with a connection of its own that
-decides as a real worker does; its commands only sleep.  Warming up (two rounds of commands) is not counted.
+decides as a real worker does; its commands only sleep.  Warming up is not counted.  Beside it the same fleet takes its
+entries from the row queue (rowqueue.h) on the same server.  Each case runs once, unless --runs says more.
 """
 import contextlib
-import json
 import os
-import subprocess
+import shutil
 
+import section_ledger
 from place import Trouble
-from table import Wanted
+from table import Wanted, markdown
 
-WARM, MEASURED = 2, 3  # rounds of commands
-LEAST_S = 15  # is measured
+SHIM = "libbench-slow-disk.so"
 
 
 class Case:
-	def __init__(self, workers, slots, command, busy, up_to_ms, quick=False):
-		self.workers, self.slots, self.command, self.busy, self.up_to_ms, self.quick = workers, slots, command, busy, up_to_ms, quick
+	def __init__(self, workers, slots, command, busy, up_to_ms, quick=False, delays=None):
+		"""DELAYS: the only ones at which it is measured."""
+		self.workers, self.slots, self.command, self.busy, self.up_to_ms = workers, slots, command, busy, up_to_ms
+		self.quick, self.delays = quick, delays
 
 	def name(self):
-		return "%s workers, %d slots, %g s" % ("{:,}".format(self.workers), self.slots, self.command)
+		return "%s x %d, %g s" % ("{:,}".format(self.workers), self.slots, self.command)
 
-	def seconds(self):
-		return max(MEASURED * self.command, LEAST_S)
+	def warm_s(self):
+		"""Two rounds of commands; of the longest one, so that the whole section takes half an hour."""
+		return min(2 * self.command, 60)
+
+	def measured_s(self):
+		return max(min(2 * self.command, 60), 10)
 
 	def entries(self):
-		rounds = WARM + self.seconds() / self.command + 3
+		rounds = (self.warm_s() + self.measured_s()) / (0.9 * self.command) + 3
 		return int(self.workers * self.slots * rounds)
 
 
 CASES = (
 	Case(100, 8, 2, 0.98, 5, quick=True), Case(200, 32, 1, 0.95, 2, quick=True),
-	Case(1000, 64, 10, 0.98, 5), Case(1000, 64, 60, 0.98, 5),
+	Case(1000, 64, 10, 0.98, 5), Case(1000, 64, 60, 0.98, 5, delays=(5,)),
 )
-DELAYS_MS = (0, 1, 2, 5, 10)
+DELAYS_MS = (0, 1, 5, 10)
 QUICK_MS = (0, 2, 5)
+COLUMNS = (("busy, %", "busy", 100, "%.1f"), ("entries/s", "entries", 1, "%.0f"), ("steps/s", "steps", 1, "%.0f"), ("p50 of a step, ms", "p50_ms", 1, "%.0f"),
+	   ("p99, ms", "p99_ms", 1, "%.0f"), ("server, cores", "server_cores", 1, "%.2f"))
 
 
 @contextlib.contextmanager
-def server(here, binlog, delay_ms):
+def slow_server(here, binlog, delay_ms):
 	"""A server of its own, with such a disk."""
-	name = "%s/fleet-%d-%d" % (here.dir, binlog, delay_ms)
-	program = name + ".sh"
-	real = subprocess.run(["bash", "-c", '. "$1/scripts/lib/mariadb-lab.sh"; db_lab_program', "bench", here.top], capture_output=True, text=True).stdout.strip()
-	with open(program, "w") as f:
-		f.write('#!/bin/sh\nSLOW_DISK_US=%d LD_PRELOAD=%s exec %s "$@"\n' % (delay_ms * 1000, here.which("libbench-slow-disk.so"), real))
-	os.chmod(program, 0o755)
-	env = dict(os.environ, JOBSTACK_LAB_DB=program, LAB_SETTINGS="innodb-buffer-pool-size=1G\nmax-connections=1300\nback-log=1300\n"
-		   "open-files-limit=8192\n" + ("server-id=1\nlog-bin=binlog\nsync-binlog=1" if binlog else "skip-log-bin"))
-
-	def lab(*words):
-		done = subprocess.run(["bash", "-c", 'set -euo pipefail; . "$1/scripts/lib/mariadb-lab.sh"; shift; "$@"', "bench", here.top, *words], env=env,
-				      stdin=subprocess.DEVNULL, capture_output=True, text=True)
-		if done.returncode != 0:
-			raise Trouble("%s: %s" % (" ".join(words), done.stderr.strip()))
-	os.chmod(here.dir, 0o711)
-	try:
-		lab("db_lab_up", name)
-		lab("db_lab_database", name, "fleet")
-		took = commit_us(here, name)
+	shim = shutil.copy(here.which(SHIM), here.dir)  # where the server can read it
+	name = "fleet-%d-%d" % (binlog, delay_ms)
+	with here.server(name, here.binlog_settings(binlog), "SLOW_DISK_US=%d LD_PRELOAD=%s" % (delay_ms * 1000, shim)) as there:
+		there.database("fleet")
+		took = commit_us(there)
 		if took < delay_ms * 1000:
-			raise Trouble("a commit takes %d us on a disk that should need %d ms: %s has no effect" % (took, delay_ms, "libbench-slow-disk.so"))
-		yield name
-	finally:
-		lab("db_lab_down", name)
-		subprocess.run(["rm", "-rf", name, program], check=True)
+			raise Trouble("a commit takes %d us on a disk that should need %d ms: %s has no effect" % (took, delay_ms, SHIM))
+		yield there
 
 
-def commit_us(here, lab):
+def commit_us(there):
 	"""How long a commit takes, in the median of nine."""
-	text = "CREATE TABLE fleet.probe(i INT) ENGINE=InnoDB;" + 9 * ("START TRANSACTION; INSERT INTO fleet.probe VALUES(1); SET @at=SYSDATE(6); COMMIT;"
-		"SELECT TIMESTAMPDIFF(MICROSECOND,@at,SYSDATE(6));") + "DROP TABLE fleet.probe"
-	done = subprocess.run([here.client, "--defaults-file=%s/admin.cnf" % lab, "--batch", "--skip-column-names"], input=text, capture_output=True, text=True)
-	if done.returncode != 0:
-		raise Trouble("SQL: %s" % done.stderr.strip())
-	return sorted(int(line) for line in done.stdout.split())[4]
+	rows = there.sql("CREATE TABLE probe(i INT) ENGINE=InnoDB;" + 9 * ("START TRANSACTION; INSERT INTO probe VALUES(1); SET @at=SYSDATE(6); COMMIT;"
+			 "SELECT TIMESTAMPDIFF(MICROSECOND,@at,SYSDATE(6));") + "DROP TABLE probe", "fleet")
+	return sorted(int(row[0]) for row in rows)[4]
 
 
-def cpu_seconds(pid):
-	with open("/proc/%d/stat" % pid) as f:
-		fields = f.read().rpartition(")")[2].split()
-	return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def run_case(here, lab, case, stack):
-	cnf = lab + "/fleet.cnf"
-	with open(lab + "/pid") as f:
-		pid = int(f.read())
-	here.push(cnf, stack, case.entries())
-	before = cpu_seconds(pid)
-	ran = here.run(["bench-fleet", "-f", cnf, "-s", stack, "-t", str(case.workers), "-n", str(case.slots), "-c", str(case.command),
-			"-w", str(WARM * case.command), "-d", str(WARM * case.command + case.seconds())], cnf)
-	result = json.loads(ran.out)
-	result["server_cpu"] = (cpu_seconds(pid) - before) / ran.seconds
-	if result["failed"]:
-		here.note("fleet: %s: %d workers failed: %s" % (case.name(), result["failed"], ran.err))
+def run_case(there, case, *queue):
+	ran = there.run(["bench-fleet", *queue, "-t", str(case.workers), "-n", str(case.slots), "-c", str(case.command), "-w", str(case.warm_s()),
+			 "-d", str(case.warm_s() + case.measured_s()), "-S", str(there.pid())])
+	result = dict(ran.json(), words=ran.err)
+	there.wait_for("earlier clients have gone", there.alone, 180)
 	return result
 
 
+def run_ours(there, case, stack):
+	cnf = there.lab + "/fleet.cnf"
+	there.push(cnf, stack, case.entries())
+	return run_case(there, case, "-f", cnf, "-s", stack)
+
+
+def run_rows(there, case, rows):
+	rows.load(case.entries())
+	return run_case(there, case, "-f", rows.cnf, "-D", "rowqueue")
+
+
+def doubts(here, name, who, result):
+	if result["failed"]:
+		here.note("fleet: %s: %s: %d workers failed, the first with: %s" % (name, who, result["failed"], result["words"]))
+	if result["left"]:
+		here.note("fleet: %s: %s: %d workers had no answer ten seconds after the end" % (name, who, result["left"]))
+
+
+def measure_case(there, row, case, rows, stack):
+	results = []
+	for i in range(there.runs):
+		ours, theirs = run_ours(there, case, "%s.%d" % (stack, i)), run_rows(there, case, rows)
+		for who, result, values in (("ours", ours, row.ours), ("the row queue", theirs, row.theirs)):
+			values.append(100 * result["busy"])
+			doubts(there, row.name, who, result)
+		results.append([" / ".join(form % (side[key] * factor) for side in (ours, theirs)) for _, key, factor, form in COLUMNS])
+		there.say("   %s: %s" % (row.name, "; ".join("%s %s" % (c[0], r) for c, r in zip(COLUMNS, results[-1]))))
+	return results
+
+
 def measure(here, table):
-	for binlog in (False, True):
-		for delay in QUICK_MS if here.quick else DELAYS_MS:
-			with server(here, binlog, delay) as lab:
-				here.run(["jobstack", "init", "-q"], lab + "/fleet.cnf")
-				for number, case in enumerate(here.chosen(CASES)):
-					wanted = [Wanted("ours", case.busy)] if delay <= case.up_to_ms else []
-					name = "%s%s, %d ms" % (case.name(), ", binary log" if binlog else "", delay)
-					row = table.row("fleet", name, "busy", wanted=wanted)
-					for i in range(here.runs):
-						r = run_case(here, lab, case, "f%d.%d" % (number, i))
-						row.ours.append(r["busy"])
-					here.say("   %s: busy %.3f; %.0f entries/s in %.0f steps/s, a step takes %.0f ms (p99 %.0f ms), server %.2f cores"
-						 % (name, row.median(row.ours), r["entries"], r["steps"], r["p50_ms"], r["p99_ms"], r["server_cpu"]))
+	lines = []
+	try:
+		for binlog in (False, True):
+			for delay in QUICK_MS if here.quick else DELAYS_MS:
+				cases = [c for c in here.chosen(CASES) if c.delays is None or delay in c.delays]
+				if cases:
+					measure_server(here, table, cases, binlog, delay, lines)
+	finally:
+		if lines:
+			here.note("ours / row queue, each run:\n\n" + markdown(["workers x slots, commands", "binary log", "fsync +, ms"] + [c[0] for c in COLUMNS], lines))
+
+
+def measure_server(here, table, cases, binlog, delay, lines):
+	with slow_server(here, binlog, delay) as there:
+		rows = section_ledger.Rows(there)
+		for number, case in enumerate(cases):
+			row = table.row("fleet", "%s%s, fsync + %d ms" % (case.name(), ", binary log" if binlog else "", delay), "% busy", "row queue",
+					[Wanted("ours", 100 * case.busy)] if delay <= case.up_to_ms else [])
+			lines += [[case.name(), "yes" if binlog else "no", str(delay)] + r for r in measure_case(there, row, case, rows, "f%d" % number)]

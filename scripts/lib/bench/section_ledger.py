@@ -2,7 +2,7 @@
 """
 ledger: entries closed a second, when all that is done with an entry is to claim it and to close it.  Ours are workers of
 the public API, a connection and a thread each, whose steps close the last K and claim the next K in one transaction; theirs
-is the row queue of rows.c, with as many connections, as many entries at once, on the same server, in turns.  What is timed
+is the row queue of rowqueue.c, with as many connections, as many entries at once, on the same server, in turns.  What is timed
 is the steady part: all are connected and hold entries when the clock starts (crew.h).
 
 	scattered    the entries are every second one of those that were pushed: requeued after the others were done
@@ -78,6 +78,9 @@ class Rows:
 		"""Scattered: as in ours, each second row is one that is of no use any more."""
 		if scattered == self.scattered and int(self.sql("SELECT COUNT(*) FROM queue WHERE state=0")[0][0]) >= least:
 			return
+		self.load(lump, scattered)
+
+	def load(self, lump, scattered=False):
 		self.scattered = scattered
 		self.sql("TRUNCATE TABLE queue; LOAD DATA INFILE '%s' INTO TABLE queue CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY '' "
 			 "LINES TERMINATED BY '\\0' (datapath)" % self.here.names(lump * 2 if scattered else lump))

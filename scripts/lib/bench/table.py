@@ -28,6 +28,11 @@ def span(values):
 	return text if len(values) == 1 else "%s (%s-%s)" % (text, number(min(values)), number(max(values)))
 
 
+def markdown(head, rows):
+	"""A table as docs/PERFORMANCE.md has them."""
+	return "\n".join("| %s |" % " | ".join(cells) for cells in [head, ["---"] * len(head)] + rows)
+
+
 class Wanted:
 	"""OURS or the RATIO is to be at least (or at MOST) a value."""
 
