@@ -36,7 +36,7 @@ class Build:
 	"""The programs of one build, and its database."""
 
 	def __init__(self, here, name, directory):
-		self.here, self.directory = here, directory
+		self.here, self.name, self.directory = here, name, directory
 		self.cnf = here.database(name, init=False)
 		here.run([self.program("jobstack"), "init", "-q"], self.cnf)
 
@@ -79,11 +79,15 @@ class Build:
 			raise Trouble("%s: the worker ended with %d" % (stack, process.returncode))
 		return sum(used.values()) / 1e9
 
-	def ledger(self, stack, k):
+	def ledger(self, stack, k, connections=200, seconds=3):
+		"""What bench-ledger tells; the stack has been pushed."""
+		return self.here.run([self.program("bench-ledger"), "-f", self.cnf, "-P", str(self.here.port), "-s", stack, "-t", str(connections),
+				      "-k", str(k), "-d", str(seconds)]).json()
+
+	def ledger_rate(self, stack, k):
 		self.push(stack, 100000 if k == 1 else 1000000)
 		self.here.settle()
-		return self.here.run([self.program("bench-ledger"), "-f", self.cnf, "-P", str(self.here.port), "-s", stack, "-t", "200", "-k", str(k),
-				      "-d", "3"]).json()["rate"]
+		return self.ledger(stack, k)["rate"]
 
 
 def measure(here, table):
@@ -95,8 +99,8 @@ def measure(here, table):
 	cases = (
 		("dispatch: %s x true, 2 at a time" % "{:,}".format(true), lambda b, stack: b.worker(stack, true, "--", TRUE)),
 		("persistent: %s entries" % "{:,}".format(lines), lambda b, stack: b.worker(stack, lines, "--persistent", "--", b.program("echo-done"))),
-		("ledger: 200 connections, 1 at once", lambda b, stack: b.ledger(stack, 1)),
-		("ledger: 200 connections, 100 at once", lambda b, stack: b.ledger(stack, 100)),
+		("ledger: 200 connections, 1 at once", lambda b, stack: b.ledger_rate(stack, 1)),
+		("ledger: 200 connections, 100 at once", lambda b, stack: b.ledger_rate(stack, 100)),
 		("own CPU: jobstack-worker, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, [b.program("jobstack-worker")])),
 		("own CPU: jobstack run, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, [b.program("jobstack"), "run"])),
 	)

@@ -5,9 +5,9 @@ binary log whose fsync takes 0 to 10 ms longer (slow-disk.c).  Each worker is a 
 decides as a real worker does; its commands only sleep.  Warming up is not counted.  Beside it the same fleet takes its
 entries from the row queue (rowqueue.h) on the same server.  Each case runs once, unless --runs says more.
 """
-import contextlib
 import os
 import shutil
+import struct
 
 import section_ledger
 from place import Trouble
@@ -47,17 +47,21 @@ COLUMNS = (("busy, %", "busy", 100, "%.1f"), ("entries/s", "entries", 1, "%.0f")
 	   ("p99, ms", "p99_ms", 1, "%.0f"), ("server, cores", "server_cores", 1, "%.2f"))
 
 
-@contextlib.contextmanager
-def slow_server(here, binlog, delay_ms):
-	"""A server of its own, with such a disk."""
-	shim = shutil.copy(here.which(SHIM), here.dir)  # where the server can read it
-	name = "fleet-%d-%d" % (binlog, delay_ms)
-	with here.server(name, here.binlog_settings(binlog), "SLOW_DISK_US=%d LD_PRELOAD=%s" % (delay_ms * 1000, shim)) as there:
-		there.database("fleet")
-		took = commit_us(there)
-		if took < delay_ms * 1000:
-			raise Trouble("a commit takes %d us on a disk that should need %d ms: %s has no effect" % (took, delay_ms, SHIM))
-		yield there
+class Disk:
+	"""How slow the disk of the servers is (slow-disk.c)."""
+
+	def __init__(self, here):
+		self.path = here.dir + "/disk"
+		self.shim = shutil.copy(here.which(SHIM), here.dir)  # where the server can read it
+		self.set(0)
+
+	def environment(self):
+		return "SLOW_DISK=%s LD_PRELOAD=%s" % (self.path, self.shim)
+
+	def set(self, delay_ms):
+		fd = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+		os.pwrite(fd, struct.pack("=q", delay_ms * 1000), 0)
+		os.close(fd)
 
 
 def commit_us(there):
@@ -67,23 +71,19 @@ def commit_us(there):
 	return sorted(int(row[0]) for row in rows)[4]
 
 
-def run_case(there, case, *queue):
-	ran = there.run(["bench-fleet", *queue, "-t", str(case.workers), "-n", str(case.slots), "-c", str(case.command), "-w", str(case.warm_s()),
-			 "-d", str(case.warm_s() + case.measured_s()), "-S", str(there.pid())])
-	result = dict(ran.json(), words=ran.err)
-	there.wait_for("earlier clients have gone", there.alone, 180)
-	return result
-
-
-def run_ours(there, case, stack):
-	cnf = there.lab + "/fleet.cnf"
-	there.push(cnf, stack, case.entries())
-	return run_case(there, case, "-f", cnf, "-s", stack)
-
-
-def run_rows(there, case, rows):
-	rows.load(case.entries())
-	return run_case(there, case, "-f", rows.cnf, "-D", "rowqueue")
+def run_fleet(there, disk, delay, case, *queue):
+	"""From rest.  The disk is slow only while the fleet works."""
+	there.settle()
+	disk.set(delay)
+	try:
+		took = commit_us(there)
+		if took < delay * 1000:
+			raise Trouble("a commit takes %d us on a disk that should need %d ms: %s has no effect" % (took, delay, SHIM))
+		ran = there.run(["bench-fleet", *queue, "-t", str(case.workers), "-n", str(case.slots), "-c", str(case.command), "-w", str(case.warm_s()),
+				 "-d", str(case.warm_s() + case.measured_s()), "-S", str(there.pid())])
+	finally:
+		disk.set(0)
+	return dict(ran.json(), words=ran.err)
 
 
 def doubts(here, name, who, result):
@@ -93,10 +93,13 @@ def doubts(here, name, who, result):
 		here.note("fleet: %s: %s: %d workers had no answer ten seconds after the end" % (name, who, result["left"]))
 
 
-def measure_case(there, row, case, rows, stack):
-	results = []
+def measure_case(there, disk, delay, row, case, rows, stack):
+	results, cnf = [], there.lab + "/fleet.cnf"
 	for i in range(there.runs):
-		ours, theirs = run_ours(there, case, "%s.%d" % (stack, i)), run_rows(there, case, rows)
+		there.push(cnf, stack + str(i), case.entries())
+		ours = run_fleet(there, disk, delay, case, "-f", cnf, "-s", stack + str(i))
+		rows.load(case.entries())
+		theirs = run_fleet(there, disk, delay, case, "-f", rows.cnf, "-D", "rowqueue")
 		for who, result, values in (("ours", ours, row.ours), ("the row queue", theirs, row.theirs)):
 			values.append(100 * result["busy"])
 			doubts(there, row.name, who, result)
@@ -105,23 +108,25 @@ def measure_case(there, row, case, rows, stack):
 	return results
 
 
+def measure_server(here, disk, table, binlog, lines):
+	with here.server("fleet-%d" % binlog, here.binlog_settings(binlog), disk.environment()) as there:
+		there.database("fleet")
+		rows = section_ledger.Rows(there)
+		for delay in QUICK_MS if here.quick else DELAYS_MS:
+			for number, case in enumerate(here.chosen(CASES)):
+				if case.delays is not None and delay not in case.delays:
+					continue
+				row = table.row("fleet", "%s%s, fsync + %d ms" % (case.name(), ", binary log" if binlog else "", delay), "% busy", "row queue",
+						[Wanted("ours", 100 * case.busy)] if delay <= case.up_to_ms else [])
+				lines += [[case.name(), "yes" if binlog else "no", str(delay)] + r
+					  for r in measure_case(there, disk, delay, row, case, rows, "f%d.%d." % (delay, number))]
+
+
 def measure(here, table):
-	lines = []
+	disk, lines = Disk(here), []
 	try:
 		for binlog in (False, True):
-			for delay in QUICK_MS if here.quick else DELAYS_MS:
-				cases = [c for c in here.chosen(CASES) if c.delays is None or delay in c.delays]
-				if cases:
-					measure_server(here, table, cases, binlog, delay, lines)
+			measure_server(here, disk, table, binlog, lines)
 	finally:
 		if lines:
 			here.note("ours / row queue, each run:\n\n" + markdown(["workers x slots, commands", "binary log", "fsync +, ms"] + [c[0] for c in COLUMNS], lines))
-
-
-def measure_server(here, table, cases, binlog, delay, lines):
-	with slow_server(here, binlog, delay) as there:
-		rows = section_ledger.Rows(there)
-		for number, case in enumerate(cases):
-			row = table.row("fleet", "%s%s, fsync + %d ms" % (case.name(), ", binary log" if binlog else "", delay), "% busy", "row queue",
-					[Wanted("ours", 100 * case.busy)] if delay <= case.up_to_ms else [])
-			lines += [[case.name(), "yes" if binlog else "no", str(delay)] + r for r in measure_case(there, row, case, rows, "f%d" % number)]

@@ -30,7 +30,7 @@ def span(values):
 
 def markdown(head, rows):
 	"""A table as docs/PERFORMANCE.md has them."""
-	return "\n".join("| %s |" % " | ".join(cells) for cells in [head, ["---"] * len(head)] + rows)
+	return "\n".join("| %s |" % " | ".join(cells) for cells in [head, ["---"] * len(head), *rows])
 
 
 class Wanted:
