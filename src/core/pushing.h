@@ -36,7 +36,7 @@ struct js_pushing {
 	unsigned char token[16];
 	int64_t beat_us, shown_us; /* the last beat, and the last js_holder_show */
 	enum js_loads loads;
-	size_t most; /* names in a LOAD */
+	size_t most;	     /* names in a LOAD */
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
 	struct js_pushed_name names[JS_CHUNK_NAMES];
 	size_t n;
@@ -59,8 +59,8 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
 int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
 
 /* Drops from the part second times, and, if ASK, what the stack has; then p->all_new says whether that was nothing.  A
- * name that another push --atomic holds is not one that the stack has: *HOLDER is the push_id of one that holds names of
- * the part, or 0, and *HELD how many names are so held. */
+ * name that another push --atomic holds is not one that the stack has: *HOLDER is the push_id of one that holds names
+ * of the part, or 0, and *HELD how many names are so held. */
 int js_unique_drop(struct js_pushing *p, int ask, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
 
 /* The rows in name for the N entries behind @js_t, in the order of their keys: so two pushes that bring the same names
