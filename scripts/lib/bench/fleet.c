@@ -12,6 +12,7 @@
  *
  * With -D the same fleet is served by a queue with one row per entry (rowqueue.h).  Its workers decide the same way,
  * and always see that more is ready than they need.  A step closes the gathered rows, and then claims the next ones.
+ * They hold their first rows before the clock starts, since that queue would stand still if all claimed at once.
  */
 #define _GNU_SOURCE
 #include "crew.h"
@@ -38,11 +39,8 @@ static unsigned slots_n = 1;
 static double command_s = 1, warm_s;
 static const char *database; /* of the row queue */
 static long server_pid;
-static struct cpu {
-	double seconds; /* what the server had used */
-	int64_t at_us;
-} cpu_from, cpu_to;
-static int64_t from_us, to_us; /* what is measured; set once, by the first that works */
+static _Atomic double server_s; /* CPU time it has used while it was measured */
+static int64_t from_us, to_us;	/* what is measured; set once, by the first that works */
 
 struct hand {
 	pthread_mutex_t lock; /* held except during a step or a nap: sum_up also counts who is still waiting then */
@@ -62,7 +60,7 @@ struct hand {
 	int64_t oldest_us, dry_us, looked_us, sent_us; /* sent_us: not 0 while it waits for a step */
 	struct jobstack_idle idle;
 	double mean_us, step_us, busy_us;
-	uint64_t finished, held, max_losses, claimed, entries, steps, seed;
+	uint64_t finished, held, max_losses, claimed, entries, steps, unanswered, seed;
 	int limited;
 	int64_t *took;
 };
@@ -202,13 +200,29 @@ static int take_rows_step(struct hand *h, size_t n, size_t claim)
 	return claim > 0 ? rowqueue_claim(h->rows, claim, h->taken, &h->taken_n) : 0;
 }
 
-static void note_step(struct hand *h, int64_t now, size_t n)
+/* What was taken is to be started. */
+static void line_up(struct hand *h)
 {
-	if (h->sent_us < from_us || now > to_us)
+	h->claimed += h->taken_n;
+	for (size_t i = 0; i < h->taken_n; i++) {
+		size_t at = (h->first + h->queued++) % LINE_MAX_N;
+
+		h->line[at] = h->taken[i];
+		h->attempt[at] = h->taken_attempt[i];
+	}
+}
+
+/* Notes a step that has taken until NOW, if that is in the time that is measured.  One that took longer counts as
+ * unanswered, and as long as it had taken by the end. */
+static void note_step(struct hand *h, int64_t now, size_t closed)
+{
+	if (now < from_us || h->sent_us >= to_us || h->steps == STEPS_MAX)
 		return;
-	if (h->steps < STEPS_MAX)
-		h->took[h->steps++] = now - h->sent_us;
-	h->entries += n;
+	h->took[h->steps++] = (now < to_us ? now : to_us) - h->sent_us;
+	if (now < to_us)
+		h->entries += closed;
+	else
+		h->unanswered++;
 }
 
 static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64_t *closed)
@@ -222,8 +236,10 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 	pthread_mutex_unlock(&h->lock);
 	status = h->rows != NULL ? take_rows_step(h, n, claim) : take_step(h, n, claim, plan->fresh);
 	pthread_mutex_lock(&h->lock);
-	if (status != 0)
+	if (status != 0) {
+		h->sent_us = 0;
 		return -1;
+	}
 	now = jobstack_now_us();
 	(void)advance(h, now - 1); /* what ended meanwhile found only what was claimed before */
 	h->results_n -= n;
@@ -231,13 +247,7 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 	if (h->results_n > 0)
 		h->oldest_us = h->results[0].ended_us;
 	batching_note_step(&h->step_us, now - h->sent_us);
-	h->claimed += h->taken_n;
-	for (size_t i = 0; i < h->taken_n; i++) {
-		size_t at = (h->first + h->queued++) % LINE_MAX_N;
-
-		h->line[at] = h->taken[i];
-		h->attempt[at] = h->taken_attempt[i];
-	}
+	line_up(h);
 	if (claim > 0 && h->taken_n == 0 && plan->fresh && h->rows == NULL)
 		h->held = h->finished;
 	else if (claim > 0 && h->taken_n == 0)
@@ -282,14 +292,6 @@ static void nap_until(struct hand *h, int64_t at, int64_t now)
 	pthread_mutex_lock(&h->lock);
 }
 
-static void set_off(void)
-{
-	int64_t now = jobstack_now_us();
-
-	from_us = now + (int64_t)(warm_s * 1e6);
-	to_us = now + (int64_t)(orders.seconds * 1e6);
-}
-
 static double cpu_seconds(void)
 {
 	unsigned long user = 0, kernel = 0;
@@ -305,14 +307,36 @@ static double cpu_seconds(void)
 	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static void note_cpu_from(void)
+static void sleep_until(int64_t at)
 {
-	cpu_from = (struct cpu){cpu_seconds(), jobstack_now_us()};
+	int64_t us = at - jobstack_now_us();
+	struct timespec t = {us / 1000000, us % 1000000 * 1000};
+
+	if (us > 0)
+		nanosleep(&t, NULL);
 }
 
-static void note_cpu_to(void)
+/* In a thread of its own: all workers may be waiting for the server. */
+static void *watch_server(void *unused)
 {
-	cpu_to = (struct cpu){cpu_seconds(), jobstack_now_us()};
+	double before;
+
+	sleep_until(from_us);
+	before = cpu_seconds();
+	sleep_until(to_us);
+	server_s = cpu_seconds() - before;
+	return unused;
+}
+
+static void set_off(void)
+{
+	int64_t now = jobstack_now_us();
+	pthread_t thread;
+
+	from_us = now + (int64_t)(warm_s * 1e6);
+	to_us = now + (int64_t)(orders.seconds * 1e6);
+	if (pthread_create(&thread, NULL, watch_server, NULL) != 0)
+		abort();
 }
 
 static int do_next(struct hand *h, _Atomic uint64_t *closed)
@@ -341,13 +365,11 @@ static int do_next(struct hand *h, _Atomic uint64_t *closed)
 
 static int work(void *state, _Atomic uint64_t *closed)
 {
-	static pthread_once_t off = PTHREAD_ONCE_INIT, warm = PTHREAD_ONCE_INIT;
+	static pthread_once_t off = PTHREAD_ONCE_INIT;
 	struct hand *h = state;
 	int status;
 
 	pthread_once(&off, set_off);
-	if (jobstack_now_us() >= from_us)
-		pthread_once(&warm, note_cpu_from);
 	pthread_mutex_lock(&h->lock);
 	status = do_next(h, closed);
 	pthread_mutex_unlock(&h->lock);
@@ -356,11 +378,8 @@ static int work(void *state, _Atomic uint64_t *closed)
 
 static void end(void *state)
 {
-	static pthread_once_t over = PTHREAD_ONCE_INIT;
 	struct hand *h = state;
 
-	if (jobstack_now_us() >= to_us - NAP_US)
-		pthread_once(&over, note_cpu_to);
 	/* its row stays: a thousand ends would only make the next run wait; h stays for sum_up */
 	if (h->rows != NULL)
 		rowqueue_free(h->rows);
@@ -389,6 +408,17 @@ static int begin_worker(struct hand *h)
 	return 0;
 }
 
+static int begin_rows(struct hand *h, unsigned index)
+{
+	h->idle.ready = PLENTY;
+	h->idle.workers = orders.threads;
+	if (rowqueue_open(&h->rows, orders.cnf, orders.port, database, index) != 0 ||
+	    rowqueue_claim(h->rows, slots_n, h->taken, &h->taken_n) != 0)
+		return -1;
+	line_up(h);
+	return 0;
+}
+
 static void *begin(unsigned index)
 {
 	struct hand *h = calloc(1, sizeof(*h));
@@ -398,12 +428,7 @@ static void *begin(unsigned index)
 	pthread_mutex_init(&h->lock, NULL);
 	h->seed = index * 2654435761u + 1;
 	h->max_losses = 5;
-	if (database != NULL) {
-		h->idle.ready = PLENTY;
-		h->idle.workers = orders.threads;
-	}
-	if (database != NULL ? rowqueue_open(&h->rows, orders.cnf, orders.port, database, index) != 0
-			     : begin_worker(h) != 0)
+	if ((database != NULL ? begin_rows(h, index) : begin_worker(h)) != 0)
 		return NULL;
 	hands[index] = h;
 	return h;
@@ -411,7 +436,7 @@ static void *begin(unsigned index)
 
 struct sum {
 	double busy_us;
-	uint64_t steps, entries;
+	uint64_t steps, unanswered, entries;
 	int64_t *took;
 };
 
@@ -424,10 +449,11 @@ static void sum_up(struct hand *h, struct sum *sum)
 		if (h->running[i].entry != 0)
 			count_busy(h, h->running[i].started_us, to_us);
 	if (h->sent_us != 0)
-		note_step(h, to_us, 0); /* at least that long */
+		note_step(h, to_us, 0);
 	sum->busy_us += h->busy_us;
 	memcpy(sum->took + sum->steps, h->took, h->steps * sizeof(*h->took));
 	sum->steps += h->steps;
+	sum->unanswered += h->unanswered;
 	sum->entries += h->entries;
 	pthread_mutex_unlock(&h->lock);
 }
@@ -442,7 +468,6 @@ static int by_size(const void *a, const void *b)
 static void report(const struct crew_result *result)
 {
 	double measured = (double)(to_us - from_us) / 1e6;
-	double cores = (cpu_to.seconds - cpu_from.seconds) * 1e6 / (double)(cpu_to.at_us - cpu_from.at_us);
 	struct sum sum = {0};
 	uint64_t most = 0;
 
@@ -456,8 +481,10 @@ static void report(const struct crew_result *result)
 	printf("{\"seconds\": %.3f, \"busy\": %.5f, \"entries\": %.1f, \"steps\": %.1f, \"p50_ms\": %.2f, \"p99_ms\": "
 	       "%.2f, \"server_cores\": %.3f, \"failed\": %u, \"left\": %u}\n",
 	       measured, sum.busy_us / 1e6 / (measured * orders.threads * slots_n), (double)sum.entries / measured,
-	       (double)sum.steps / measured, sum.steps > 0 ? (double)sum.took[sum.steps / 2] / 1e3 : 0,
-	       sum.steps > 0 ? (double)sum.took[sum.steps * 99 / 100] / 1e3 : 0, cores, result->failed, result->left);
+	       (double)(sum.steps - sum.unanswered) / measured,
+	       sum.steps > 0 ? (double)sum.took[sum.steps / 2] / 1e3 : 0,
+	       sum.steps > 0 ? (double)sum.took[sum.steps * 99 / 100] / 1e3 : 0, server_s / measured, result->failed,
+	       result->left);
 	fflush(stdout);
 }
 

@@ -4,7 +4,11 @@ fleet: the share of slot time in which a command runs, in fleets of workers (ben
 binary log whose fsync takes 0 to 10 ms longer (slow-disk.c).  Each worker is a thread with a connection of its own that
 decides as a real worker does; its commands only sleep.  Warming up is not counted.  Beside it the same fleet takes its
 entries from the row queue (rowqueue.h) on the same server.  Each case runs once, unless --runs says more.
+
+With hundreds of workers the row queue may stand still, and its server with it for minutes.  Those runs come last on each
+server, and end with the first in which hardly anything ran.
 """
+import itertools
 import os
 import shutil
 import struct
@@ -43,6 +47,8 @@ CASES = (
 )
 DELAYS_MS = (0, 1, 5, 10)
 QUICK_MS = (0, 2, 5)
+CROWD = 200  # workers
+STILL = 0.01  # busy
 COLUMNS = (("busy, %", "busy", 100, "%.1f"), ("entries/s", "entries", 1, "%.0f"), ("steps/s", "steps", 1, "%.0f"), ("p50 of a step, ms", "p50_ms", 1, "%.0f"),
 	   ("p99, ms", "p99_ms", 1, "%.0f"), ("server, cores", "server_cores", 1, "%.2f"))
 
@@ -86,47 +92,75 @@ def run_fleet(there, disk, delay, case, *queue):
 	return dict(ran.json(), words=ran.err)
 
 
-def doubts(here, name, who, result):
-	if result["failed"]:
-		here.note("fleet: %s: %s: %d workers failed, the first with: %s" % (name, who, result["failed"], result["words"]))
-	if result["left"]:
-		here.note("fleet: %s: %s: %d workers had no answer ten seconds after the end" % (name, who, result["left"]))
+class Figures:
+	"""A case on one disk: its row, and what bench-fleet told of each run."""
+
+	def __init__(self, table, case, binlog, delay):
+		self.case, self.delay, self.ours, self.theirs = case, delay, [], []
+		self.head = [case.name(), "yes" if binlog else "no", str(delay)]
+		self.row = table.row("fleet", "%s%s, fsync + %d ms" % (case.name(), ", binary log" if binlog else "", delay), "% busy", "row queue",
+				     [Wanted("ours", 100 * case.busy)] if delay <= case.up_to_ms else [])
+
+	def keep(self, here, who, result):
+		"""WHO: ours or theirs."""
+		getattr(self, who).append(result)
+		getattr(self.row, who).append(100 * result["busy"])
+		side = "ours" if who == "ours" else "the row queue"
+		here.say("   %s: %s: %s" % (self.row.name, side, "; ".join("%s %s" % (c[0], shown) for c, shown in zip(COLUMNS, self.cells(result)))))
+		if result["failed"]:
+			here.note("fleet: %s: %s: %d workers failed, the first with: %s" % (self.row.name, side, result["failed"], result["words"]))
+		if result["left"]:
+			here.note("fleet: %s: %s: %d workers had no answer ten seconds after the end" % (self.row.name, side, result["left"]))
+
+	@staticmethod
+	def cells(result):
+		return [form % (result[key] * factor) if result else "-" for _, key, factor, form in COLUMNS]
+
+	def lines(self):
+		for ours, theirs in itertools.zip_longest(self.ours, self.theirs):
+			yield self.head + [" / ".join(pair) for pair in zip(self.cells(ours), self.cells(theirs))]
 
 
-def measure_case(there, disk, delay, row, case, rows, stack):
-	results, cnf = [], there.lab + "/fleet.cnf"
-	for i in range(there.runs):
-		there.push(cnf, stack + str(i), case.entries())
-		ours = run_fleet(there, disk, delay, case, "-f", cnf, "-s", stack + str(i))
-		rows.load(case.entries())
-		theirs = run_fleet(there, disk, delay, case, "-f", rows.cnf, "-D", "rowqueue")
-		for who, result, values in (("ours", ours, row.ours), ("the row queue", theirs, row.theirs)):
-			values.append(100 * result["busy"])
-			doubts(there, row.name, who, result)
-		results.append([" / ".join(form % (side[key] * factor) for side in (ours, theirs)) for _, key, factor, form in COLUMNS])
-		there.say("   %s: %s" % (row.name, "; ".join("%s %s" % (c[0], r) for c, r in zip(COLUMNS, results[-1]))))
-	return results
+def run_ours(there, disk, figures, stack):
+	cnf = there.lab + "/fleet.cnf"
+	there.push(cnf, stack, figures.case.entries())
+	figures.keep(there, "ours", run_fleet(there, disk, figures.delay, figures.case, "-f", cnf, "-s", stack))
 
 
-def measure_server(here, disk, table, binlog, lines):
+def run_rows(there, disk, figures, rows):
+	rows.load(figures.case.entries())
+	figures.keep(there, "theirs", run_fleet(there, disk, figures.delay, figures.case, "-f", rows.cnf, "-D", "rowqueue"))
+
+
+def measure_server(here, disk, table, binlog, all_figures):
 	with here.server("fleet-%d" % binlog, here.binlog_settings(binlog), disk.environment()) as there:
 		there.database("fleet")
-		rows = section_ledger.Rows(there)
+		rows, crowds = section_ledger.Rows(there), []
 		for delay in QUICK_MS if here.quick else DELAYS_MS:
 			for number, case in enumerate(here.chosen(CASES)):
 				if case.delays is not None and delay not in case.delays:
 					continue
-				row = table.row("fleet", "%s%s, fsync + %d ms" % (case.name(), ", binary log" if binlog else "", delay), "% busy", "row queue",
-						[Wanted("ours", 100 * case.busy)] if delay <= case.up_to_ms else [])
-				lines += [[case.name(), "yes" if binlog else "no", str(delay)] + r
-					  for r in measure_case(there, disk, delay, row, case, rows, "f%d.%d." % (delay, number))]
+				figures = Figures(table, case, binlog, delay)
+				all_figures.append(figures)
+				for i in range(here.runs):
+					run_ours(there, disk, figures, "f%d.%d.%d" % (delay, number, i))
+					if case.workers < CROWD:
+						run_rows(there, disk, figures, rows)
+					else:
+						crowds.append(figures)
+		for figures in sorted(crowds, key=lambda figures: figures.case.workers):
+			run_rows(there, disk, figures, rows)
+			if figures.theirs[-1]["busy"] < STILL or figures.theirs[-1]["left"]:
+				here.note("fleet: %s: the row queue stood still; it was not asked to serve as many workers on a slower disk, or more"
+					  % figures.row.name)
+				break
 
 
 def measure(here, table):
-	disk, lines = Disk(here), []
+	disk, all_figures = Disk(here), []
 	try:
 		for binlog in (False, True):
-			measure_server(here, disk, table, binlog, lines)
+			measure_server(here, disk, table, binlog, all_figures)
 	finally:
-		if lines:
-			here.note("ours / row queue, each run:\n\n" + markdown(["workers x slots, commands", "binary log", "fsync +, ms"] + [c[0] for c in COLUMNS], lines))
+		here.note("ours / row queue, each run:\n\n" + markdown(["workers x slots, commands", "binary log", "fsync +, ms"] + [c[0] for c in COLUMNS],
+			  [line for figures in all_figures for line in figures.lines()]))
