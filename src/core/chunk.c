@@ -87,7 +87,7 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 		}
 	js_sql_add(sql, ";");
 	if (p->stack.named)
-		js_unique_names_sql(p, sql, n);
+		js_unique_names_sql(p, sql, n, 0);
 	chunk_span_sql(p, sql, n);
 }
 
@@ -111,7 +111,7 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 		    p->stack.id);
 	js_sql_guard(sql, n);
 	if (p->stack.named)
-		js_unique_names_sql(p, sql, n);
+		js_unique_names_sql(p, sql, n, 1);
 	chunk_stack_sql(p, sql, n, ADDS_ENTRIES);
 	push_fence_sql(p, sql, n);
 	chunk_span_sql(p, sql, n);
@@ -251,17 +251,20 @@ static int send_part(struct js_pushing *p, int load, int *lost, struct jobstack_
 	return status;
 }
 
-/* Puts the part onto the stack.  One behind a part that had only new names is tried as it is: a known name fails on its
- * key, and the part is checked then.  JOBSTACK_NOTHING, of a LOAD: this chunk and all later ones must be sent by
- * INSERT.
+/* Puts the part onto the stack.  One behind a part that had only new names is tried without asking for known ones: such
+ * a name fails on its key, and the part is checked then.  JOBSTACK_NOTHING, of a LOAD: this chunk and all later ones
+ * must be sent by INSERT.
  */
 static int put_part(struct js_pushing *p, int load, struct jobstack_error *error)
 {
-	int status, lost = 0, now, refused;
+	int status, lost = 0, now, refused, ask;
 	uint64_t holder = 0, held = 0;
 
 	for (unsigned race = 0; race < RACES_MAX; race++) {
-		status = p->options->unique ? js_unique_drop(p, race > 0 || !p->all_new, &holder, &held, error) : 0;
+		status = 0;
+		ask = race > 0 || !p->all_new;
+		if (p->options->unique && (ask || load))
+			status = js_unique_drop(p, ask, &holder, &held, error);
 		if (status == 0 && holder != 0) {
 			status = js_holder_wait(p, holder, held, error);
 			if (status == 0)
@@ -275,7 +278,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 		}
 		status = send_part(p, load, &now, error);
 		lost |= now; /* an earlier try of this part may still arrive */
-		refused = status == JS_DB_NO_LOAD || race == LOADS_MAX;
+		refused = load && (status == JS_DB_NO_LOAD || race == LOADS_MAX);
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
 			status = settle_chunk(p, lost, error);
 		else if (status == JS_DB_NO_LOAD)
@@ -286,7 +289,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 			count_part(p);
 		if (status != 2)
 			return status;
-		if (load && (refused || lost)) {
+		if (refused || (load && lost)) {
 			p->loads = JS_LOADS_NO;
 			js_db_loads_end(p->handle->db);
 			return JOBSTACK_NOTHING;

@@ -43,15 +43,19 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 	return 0;
 }
 
-void js_unique_names_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
+void js_unique_names_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int sorted)
 {
+	js_sql_add(sql, p->options->unique ? "INSERT INTO name(stack_id,hash,entry_id) "
+					   : "INSERT IGNORE INTO name(stack_id,hash,entry_id) ");
 	/* the LIMIT makes the inner SELECT a table of its own, so that each name is hashed once */
-	js_sql_add(sql, p->options->unique ? "INSERT " : "INSERT IGNORE ");
-	js_sql_stmt(sql,
-		    "INTO name(stack_id,hash,entry_id) SELECT %u,h,entry_id FROM (SELECT UNHEX(SHA2(datapath,256)) h,"
-		    "entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u LIMIT %u) n ORDER "
-		    "BY h,entry_id",
-		    p->stack.id, p->stack.id, n, n);
+	js_sql_add(sql,
+		   sorted ? "SELECT %u,h,entry_id FROM (SELECT UNHEX(SHA2(datapath,256)) h,entry_id FROM entry "
+			  : "SELECT %u,UNHEX(SHA2(datapath,256)),entry_id FROM entry ",
+		   p->stack.id);
+	js_sql_add(sql, "WHERE stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u", p->stack.id, n);
+	if (sorted)
+		js_sql_add(sql, " LIMIT %u) n ORDER BY h,entry_id", n);
+	js_sql_add(sql, ";");
 }
 
 #define HASH 32 /* bytes of a SHA-256 */
