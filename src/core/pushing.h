@@ -63,9 +63,9 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
  * of the part, or 0, and *HELD how many names are so held. */
 int js_unique_drop(struct js_pushing *p, int ask, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
 
-/* The rows in name for the N entries behind @js_t.  SORTED: in the order of their keys, so that of two pushes that bring
- * the same names only one waits for the other, and that neighbours go into a page together.  For the few names of an
- * INSERT the sort costs more than it saves. */
+/* The rows in name for the N entries behind @js_t.  SORTED: in the order of their keys, so that of two pushes that
+ * bring the same names only one waits for the other, and that neighbours go into a page together.  For the few names of
+ * an INSERT the sort costs more than it saves. */
 void js_unique_names_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int sorted);
 
 /* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
