@@ -259,16 +259,16 @@ struct pushing {
 	char name[32];
 };
 
-/* 2,000 names, a chunk; then the server fails over; then some more. */
+/* 4,096 names, the first chunk of unique ones; then the server fails over; then some more. */
 static int next_name(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct pushing *p = ctx;
 
-	if (p->given == 2001) { /* the first chunk is in */
-		assert_true(sql(holder, "SELECT pushed FROM stack WHERE name='pusher'") == 2005);
+	if (p->given == 4097) { /* the first chunk is in */
+		assert_true(sql(holder, "SELECT pushed FROM stack WHERE name='pusher'") == 4101);
 		fail_over();
 	}
-	if (p->given == 2100)
+	if (p->given == 4200)
 		return 1;
 	(void)snprintf(p->name, sizeof(p->name), "/n/%u", p->given++);
 	*datapath = (struct jobstack_bytes){p->name, strlen(p->name)};
