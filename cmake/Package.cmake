@@ -61,7 +61,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_DEVEL_PACKAGE_NAME libjobstack-dev)
 set(CPACK_DEBIAN_DEVEL_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVEL_PACKAGE_DEPENDS
-	"libjobstack${JOBSTACK_ABI} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libmariadb-dev | libmysqlclient-dev")
+	"libjobstack${JOBSTACK_ABI} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libmariadb-dev | libmysqlclient-dev, libssl-dev")
 
 # RPM.  What a package needs of libraries is found by rpmbuild.
 set(CPACK_RPM_COMPONENT_INSTALL ON)
