@@ -343,6 +343,9 @@ struct jobstack_worker_row {
 	const char *suspicion; /* what jobstack_suspect reported at this seq, or NULL */
 	uint64_t longest;      /* the entry that it has been running longest, as of its last step; 0: not known */
 	int64_t longest_us;    /* for this long */
+	/* What it told with its last step: how long its steps take (0: not known), how long a commit took in the server
+	 * (likewise), and which part of its slots' time, in thousandths, they wait for steps. */
+	uint64_t step_us, commit_us, waiting;
 };
 typedef int jobstack_worker_fn(void *ctx, const struct jobstack_worker_row *worker);
 
@@ -604,9 +607,12 @@ struct jobstack_step {
 	/* 1: claims no entry that was lost before, and nothing if such an entry is next.  For entries that are claimed
 	 * ahead, while no slot is free: if the worker dies, all that it holds counts as lost. */
 	size_t fresh;
+	/* Stored with `running`, for display (struct jobstack_worker_row): how long this worker's steps take, and which
+	 * part of its slots' time, in thousandths, they wait for steps.  step_us 0: not known. */
+	uint64_t step_us, waiting;
 };
 /* clang-format off */
-#define JOBSTACK_STEP_INIT {sizeof(struct jobstack_step), NULL, 0, 0, NULL, 0, 0}
+#define JOBSTACK_STEP_INIT {sizeof(struct jobstack_step), NULL, 0, 0, NULL, 0, 0, 0, 0}
 /* clang-format on */
 
 /* What a step reports beside its entries.  If steps follow each other quickly, everything but the state may be half a
@@ -1153,9 +1159,14 @@ typedef int jobstack_fact_fn(void *ctx, const char *name, const char *value);
  * out, which is no error.  Names: "version"; "database" (the one in use); "user"; "grant", once per line of SHOW
  * GRANTS; "variable.NAME" and "status.NAME", in small letters, for settings and counters that matter to a queue;
  * "schema.version", if there is a schema; "purge.history" (old row versions) and "transaction.oldest_seconds", if the
- * rights suffice; "roundtrip_us"; "clock.ahead_us", by how much the server's clock was ahead of this host's when the
+ * rights suffice; "roundtrip_us", the median of several; "cpu.slowdown", how many times as long as on an idle server it
+ * takes to compute something; "clock.ahead_us", by how much the server's clock was ahead of this host's when the
  * connection was made.  More names may come.  Errors: ENODB, ESTOPPED. */
 int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *ctx, struct jobstack_error *error);
+
+/* Measures in the server how long a commit takes, the median of several, in *US.  Each transaction inserts a row and
+ * deletes it again, so nothing is left.  Errors: ENODB, and what INSERT and DELETE in the schema can end with. */
+int jobstack_commit_time(struct jobstack *handle, int64_t *us, struct jobstack_error *error);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

@@ -43,8 +43,10 @@ static int read_snapshot(struct cli *cli, struct insight_snapshot *l)
 {
 	int status = 0;
 
-	if (cli->stacks_n < 2)
-		return insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error);
+	if (cli->stacks_n < 2) {
+		JS_TRY(insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error));
+		return request.why ? insight_snapshot_steps(cli->handle, l, &cli->error) : 0;
+	}
 	for (size_t i = 0; i < cli->stacks_n && status == 0; i++) {
 		cli->stack = cli->stacks[i];
 		status = insight_snapshot_add(cli->handle, cli->stack, l, &cli->error);

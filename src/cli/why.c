@@ -23,6 +23,8 @@
 
 #define SLURM_LIMIT_US (5 * JS_SECOND_US)
 #define JOBS 20
+#define SLOW_COMMIT_US 2000
+#define BUSY 1.5 /* times as long as work takes on an idle server */
 
 /* Where the reasons go: lines, or an array. */
 struct reasons {
@@ -175,7 +177,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   s->workers > 0 ? " other" : "");
 		js_buf_free(&next);
 	} else if (s->busy >= s->slots)
-		add_reason(r, "busy", "start more workers, or workers with more --slots",
+		add_reason(r, "busy", l->held_back ? NULL : "start more workers, or workers with more --slots",
 			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, view_plural(s->slots),
 			   s->workers, view_plural(s->workers), view_are(s->slots));
 	else
@@ -203,6 +205,69 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 		add_reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name,
 			   job->partition, job->state, job->reason,
 			   when.text[0] != '\0' ? ", expected to start at " : "", when.text);
+}
+
+/* ---------------------------------------------------------------------------------------- the server is the reason */
+
+#define FEWER                                                                                                          \
+	"start a server of your own (`jobstack server start`), or let workers need fewer steps: fewer workers with "   \
+	"more --slots each, and entries with more work each"
+
+const char *cli_why_server(const struct insight_server *s, int64_t commit_us, char *words, size_t size)
+{
+	static const struct {
+		const char *words, *remedy;
+	} cause[] = {
+		[INSIGHT_NOTHING] = {"no commit waits for a disk", FEWER},
+		[INSIGHT_LOG] = {"each commit is flushed to a disk, innodb_flush_log_at_trx_commit=1",
+				 "put InnoDB's log on a faster disk, " FEWER},
+		[INSIGHT_BINLOG] = {"binary log with sync_binlog=1",
+				    "put the binary log on a faster disk, or set sync_binlog=0 (then a crash of the "
+				    "server's host can lose outcomes); or " FEWER},
+		[INSIGHT_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER},
+		[INSIGHT_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER},
+	};
+	char busy[80] = "";
+	int waits = commit_us >= SLOW_COMMIT_US, is_busy = s->slowdown >= BUSY;
+
+	if (is_busy)
+		(void)snprintf(busy, sizeof(busy), "the server's CPU is busy: work takes %.1f times as long",
+			       s->slowdown);
+	if (waits)
+		(void)snprintf(words, size, "%s%s%s%s", cause[s->commit].words,
+			       !is_busy && (s->commit == INSIGHT_LOG || s->commit == INSIGHT_BINLOG) ? ": a slow disk"
+												     : "",
+			       is_busy ? "; " : "", busy);
+	else if (is_busy)
+		(void)snprintf(words, size, "%s", busy);
+	else
+		(void)snprintf(words, size, "commits are quick; a round trip takes %s",
+			       view_took((double)s->trip_us).text);
+	return waits && !(is_busy && s->commit == INSIGHT_LOG) ? cause[s->commit].remedy : FEWER;
+}
+
+const char *cli_why_steps(const struct insight_steps *s, char *words, size_t size)
+{
+	char cause[300];
+	const char *remedy = cli_why_server(&s->server, s->commit_us, cause, sizeof(cause));
+
+	(void)snprintf(words, size,
+		       "slots wait for the database for %s of their time: a worker's step takes %s, the commit in it "
+		       "%s (%s)",
+		       view_percent(s->waiting).text, view_took((double)s->us).text,
+		       view_took((double)s->commit_us).text, cause);
+	return remedy;
+}
+
+static void steps_reason(struct reasons *r, const struct insight_steps *s, json_t *o)
+{
+	char words[500];
+	const char *remedy = cli_why_steps(s, words, sizeof(words));
+
+	add_reason(r, "slow_steps", remedy, "%s", words);
+	if (o != NULL)
+		VIEW_SET(o, KEY_SPAN("step_seconds", s->us), KEY_SPAN("commit_seconds", s->commit_us),
+			 KEY_REAL("waiting_share", s->waiting, 1));
 }
 
 /* Has Slurm jobs for the stack? */
@@ -248,6 +313,8 @@ static void collect_reasons(struct reasons *r, const struct insight_snapshot *l,
 		add_reason(r, "running", NULL, "entries that have started continue: %" PRIu64 " %s running", s->running,
 			   view_are(s->running));
 	worker_reasons(r, l);
+	if (l->held_back)
+		steps_reason(r, &l->steps, o);
 	if (s->dead > 0)
 		add_reason(r, "dead", CLI_DEAD_REMEDY, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)

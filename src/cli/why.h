@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack status --why: why not more of a stack runs.
+ * jobstack status --why: why not more of a stack runs; and how long the server takes, for `jobstack doctor`, too.
  */
 #pragma once
 
@@ -11,3 +11,9 @@
 /* In words, a line each with its remedy; or as JSON.  Asks Slurm, too.  NULL without memory. */
 void cli_why_text(const struct insight_snapshot *snapshot, const struct insight_seen *seen, struct js_buf *out);
 json_t *cli_why_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen);
+
+/* In words, what a commit of COMMIT_US waits for, or what else holds up the server. Returns what to do about it. */
+const char *cli_why_server(const struct insight_server *server, int64_t commit_us, char *words, size_t size);
+
+/* The same of workers that wait for their steps. */
+const char *cli_why_steps(const struct insight_steps *steps, char *words, size_t size);

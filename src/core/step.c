@@ -96,15 +96,16 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
 	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
 		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
-	X(took_us, "IF(@@log_bin AND strict_order=0 AND lifo=0,TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6)),0)", I64)
+	X(can_have_homes, "@@log_bin AND strict_order=0 AND lifo=0", FLAG)                                             \
+	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
 /* clang-format on */
 
-/* How many others pop, and how long a commit takes under a binary log (else 0). */
+/* How many others pop, and how long a commit takes. */
 static void note_server(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
-	w->homes = !w->stack.limited && w->workers >= HOMES_FROM && w->commit_us >= SLOW_COMMIT_US &&
-				   js_db_has_user_locks(w->handle->db)
+	w->homes = w->can_have_homes && !w->stack.limited && w->workers >= HOMES_FROM &&
+				   w->commit_us >= SLOW_COMMIT_US && js_db_has_user_locks(w->handle->db)
 			   ? JS_SPAN_HOMES
 			   : 0;
 }
@@ -178,12 +179,18 @@ static void step_fence_sql(struct stepping *s)
 	sql->text.failed |= s->closed.failed;
 }
 
-static void running_text(const struct js_db *db, const struct jobstack_running *running, size_t n, struct js_buf *text)
+/* The column `running`, with what the steps cost as if of an entry 0 at its end.  js_item_next_running reads it. */
+static void running_text(const struct jobstack_worker *w, const struct jobstack_step *step, struct js_buf *text)
 {
+	const struct jobstack_running *running = step->running;
+
 	js_buf_str(text, "");
-	for (size_t i = 0; i < n && text->len < 15900; i++)
+	for (size_t i = 0; i < step->running_n && text->len < 15800; i++)
 		js_buf_printf(text, "%s%" PRIu64 ":%" PRIu32 ":%" PRId64, i == 0 ? "" : ",", running[i].entry,
-			      running[i].attempt, js_db_wall_us(db, running[i].started_us));
+			      running[i].attempt, js_db_wall_us(w->handle->db, running[i].started_us));
+	if (step->step_us > 0)
+		js_buf_printf(text, "%s0:%" PRIu64 ":%" PRId64 ":%" PRIu64, text->len == 0 ? "" : ",", step->step_us,
+			      w->commit_us > 0 ? w->commit_us : 0, step->waiting);
 }
 
 static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
@@ -405,7 +412,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	if (n > 0)
 		js_stream_write(&s.closed, step->outcomes, n);
 	if (step->running != NULL)
-		running_text(w->handle->db, step->running, step->running_n, &s.running);
+		running_text(w, step, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
 	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
 	committed = status == 0;

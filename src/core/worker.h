@@ -24,8 +24,9 @@ struct jobstack_worker {
 	struct js_claim *claims;
 	int64_t policy_us;    /* when the stack's policy was last read */
 	uint32_t workers;     /* how many the stack then had, or as many as make a crowd */
-	int64_t took_us;      /* how long that step's commit took under a binary log; else 0 */
+	int64_t took_us;      /* how long that step's commit took */
 	int64_t commit_us;    /* a running mean of that */
+	int can_have_homes;   /* the server has a binary log, and the stack's order need not be exact */
 	unsigned homes;	      /* pops go to so many homes; 0: in order */
 	uint64_t dice;	      /* draws them */
 	int failing;	      /* and as many dead entries as its max_failures */

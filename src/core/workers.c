@@ -4,7 +4,10 @@
  */
 #include "core/item.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What jobstack_suspect left, if it was said at this seq. */
 static const char *suspicion_at(const char *text, uint64_t seq)
@@ -16,6 +19,17 @@ static const char *suspicion_at(const char *text, uint64_t seq)
 	return end + 1;
 }
 
+/* What the worker tells of its steps, at the end of the column: "...,0:step:commit:waiting". */
+static void read_step_cost(const char *running, struct jobstack_worker_row *w)
+{
+	const char *last = running == NULL ? NULL : strrchr(running, ',');
+
+	last = last == NULL ? running : last + 1;
+	if (last == NULL ||
+	    sscanf(last, "0:%" SCNu64 ":%" SCNu64 ":%" SCNu64, &w->step_us, &w->commit_us, &w->waiting) != 3)
+		w->step_us = w->commit_us = w->waiting = 0;
+}
+
 /* Which of "entry:attempt:start,..." began first, and how long ago. */
 static void find_longest(const char *running, int64_t now_us, struct jobstack_worker_row *w)
 {
@@ -24,7 +38,7 @@ static void find_longest(const char *running, int64_t now_us, struct jobstack_wo
 
 	w->longest_us = -1;
 	while (js_item_next_running(&running, &entry, &start))
-		if (start > 0 && now_us - start > w->longest_us) {
+		if (entry > 0 && start > 0 && now_us - start > w->longest_us) {
 			w->longest = entry;
 			w->longest_us = now_us - start;
 		}
@@ -59,6 +73,7 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 		return;
 	WORKER_COLUMNS(JS_COLUMN_READ)
 	w.suspicion = suspicion_at(row->col[0], w.seq);
+	read_step_cost(row->col[1], &w);
 	find_longest(row->col[1], js_row_time(row, 2), &w);
 	if (w.by_script && row->col[3] != NULL) { /* one pop, one entry: it has run since */
 		w.longest = js_row_u64(row, 3);

@@ -183,6 +183,16 @@ int insight_snapshot_read(struct jobstack *handle, const char *name, struct insi
 	return shot->memory ? js_error_memory(error) : status;
 }
 
+int insight_snapshot_steps(struct jobstack *handle, struct insight_snapshot *shot, struct jobstack_error *error)
+{
+	int status = JOBSTACK_NOTHING;
+
+	if (shot->n == 1 && shot->seen[0].stack.s.state == JOBSTACK_OPEN && shot->seen[0].stack.s.ready > 0)
+		status = insight_steps_read(handle, shot->worker, shot->worker_n, &shot->steps, error);
+	shot->held_back = status == 0;
+	return status < 0 ? status : 0;
+}
+
 void insight_snapshot_free(struct insight_snapshot *shot)
 {
 	const char **text[WORKER_TEXTS];

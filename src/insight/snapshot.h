@@ -6,6 +6,7 @@
 
 #include "insight/failures.h"
 #include "insight/stack.h"
+#include "insight/steps.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,8 @@ struct insight_snapshot {
 	size_t worker_n, worker_room;
 	struct insight_longest longest[INSIGHT_LONGEST];
 	size_t longest_n;
+	int held_back; /* by their steps, see insight_snapshot_steps */
+	struct insight_steps steps;
 	struct insight_failures failures;
 	int failures_all; /* 1: the failures of all entries whose last attempt failed; 0: of the dead entries */
 	struct insight_bad_node bad[INSIGHT_BAD_NODES];
@@ -58,6 +61,9 @@ int insight_snapshot_read(struct jobstack *handle, const char *name, struct insi
 /* Adds the stack NAME, without details. */
 int insight_snapshot_add(struct jobstack *handle, const char *name, struct insight_snapshot *snapshot,
 			 struct jobstack_error *error);
+
+/* After insight_snapshot_read of one stack that has ready entries: do its workers wait for their steps? */
+int insight_snapshot_steps(struct jobstack *handle, struct insight_snapshot *snapshot, struct jobstack_error *error);
 void insight_snapshot_free(struct insight_snapshot *snapshot);
 
 /* Where a worker is: its node, else its host, else "-". */

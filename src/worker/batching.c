@@ -12,12 +12,14 @@
 #define FAR_US (JS_SECOND_US / 5)
 #define NEAR_US (JS_SECOND_US / 50)
 
-#define AHEAD_US 1e6		     /* how much slot time to claim ahead of short commands */
-#define FLUSH_US (JS_SECOND_US / 2)  /* how long an outcome of a short command waits for others at most */
-#define LONG_US (JS_SECOND_US / 5)   /* outcomes of longer commands are written at once, or gathered: */
-#define GATHER_STEPS 4		     /* for so many steps' time, */
-#define GATHER_US (2 * JS_SECOND_US) /* and no longer than that */
-#define NOTICEABLE 0.01		     /* a slot that waits for this part of a command's time */
+#define AHEAD_US 1e6			/* how much slot time to claim ahead of short commands */
+#define FLUSH_US (JS_SECOND_US / 2)	/* how long an outcome of a short command waits for others at most */
+#define LONG_US (JS_SECOND_US / 5)	/* outcomes of longer commands are written at once, or gathered: */
+#define GATHER_STEPS 4			/* for so many steps' time, */
+#define GATHER_US (2 * JS_SECOND_US)	/* and no longer than that */
+#define NOTICEABLE 0.01			/* a slot that waits for this part of a command's time */
+#define WAIT_US (30 * JS_SECOND_US)	/* the time over which waits are averaged, */
+#define WAIT_FROM_US (5 * JS_SECOND_US) /* and at the start, when the first step counts too much */
 
 static int is_step_slow(const struct batching *b)
 {
@@ -113,4 +115,34 @@ int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, siz
 void batching_note_step(double *step_us, int64_t took_us)
 {
 	*step_us = *step_us <= 0 ? (double)took_us : *step_us + ((double)took_us - *step_us) / 4;
+}
+
+/* How long the slots were free that start what the step brought. */
+static int64_t count_waited(const struct batching_waited *s, int was_short)
+{
+	size_t left = s->queued > 0 ? 0 : s->got;
+	int64_t waited = 0;
+
+	for (size_t i = 0; i < s->slots && left > 0; i++)
+		if (s->slot[i].entry == 0 && s->slot[i].started_us < s->now_us) {
+			waited += s->now_us -
+				  (was_short || s->slot[i].started_us == 0 ? s->sent_us : s->slot[i].started_us);
+			left--;
+		}
+	return waited;
+}
+
+void batching_note_wait(struct batching_wait *wait, const struct batching_waited *s)
+{
+	double past = wait->over_us < (double)WAIT_FROM_US ? (double)WAIT_FROM_US : wait->over_us;
+	double time = (double)(s->now_us - (wait->at_us == 0 ? s->sent_us : wait->at_us));
+	double waited = (double)count_waited(s, wait->was_short) / (double)s->slots;
+
+	wait->at_us = s->now_us;
+	wait->was_short = s->claim > 0 ? s->got < s->claim : wait->was_short;
+	if (time <= 0)
+		return;
+	wait->share = (wait->share * past + waited) / (past + time);
+	wait->share = wait->share > 1 ? 1 : wait->share;
+	wait->over_us = wait->over_us + time < (double)WAIT_US ? wait->over_us + time : (double)WAIT_US;
 }

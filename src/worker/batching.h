@@ -43,5 +43,21 @@ struct batching_plan batching_plan(const struct batching *b);
  * are left. */
 int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, size_t slots, double mean_us);
 
+/* Which part of the slots' time they wait for steps: a mean of the last half minute.  Begins as {0}. */
+struct batching_wait {
+	int64_t at_us; /* the end of the last step */
+	double over_us, share;
+	int was_short; /* the last step that claimed brought less: until then slots waited for entries, not for steps */
+};
+
+/* A step that has ended.  It was to claim CLAIM entries and brought GOT.  At its end QUEUED entries still waited for
+ * their start; a SLOT with entry 0 is free since its started_us. */
+struct batching_waited {
+	const struct jobstack_running *slot;
+	size_t slots, queued, claim, got;
+	int64_t sent_us, now_us;
+};
+void batching_note_wait(struct batching_wait *wait, const struct batching_waited *step);
+
 /* Takes into *STEP_US that a step took TOOK_US. */
 void batching_note_step(double *step_us, int64_t took_us);

@@ -68,7 +68,7 @@ static void return_unread_entry(struct supervisor *s, struct slot *slot)
 {
 	persistent_drop_own(slot);
 	(void)pthread_mutex_lock(&s->box->lock);
-	s->box->slots[slot->number - 1].entry = 0;
+	mailbox_free_slot(s->box, slot->number - 1);
 	mailbox_untake(s->box, slot->parcel, slot->entry);
 	(void)pthread_mutex_unlock(&s->box->lock);
 	slot->persistent->process->asked = 0;

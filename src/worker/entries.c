@@ -226,7 +226,7 @@ static void post_outcome(const struct supervisor *s, struct parcel *parcel, cons
 void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome)
 {
 	(void)pthread_mutex_lock(&s->box->lock);
-	s->box->slots[slot->number - 1].entry = 0;
+	mailbox_free_slot(s->box, slot->number - 1);
 	s->box->running--;
 	post_outcome(s, slot->parcel, slot->entry, outcome);
 	(void)pthread_mutex_unlock(&s->box->lock);

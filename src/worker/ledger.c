@@ -289,6 +289,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 	struct jobstack_step step = JOBSTACK_STEP_INIT;
 	int64_t since = jobstack_now_us(), sent;
+	struct batching_waited waited;
 	uint64_t finished;
 	int status;
 
@@ -303,6 +304,8 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	step.fresh = (size_t)s->fresh;
 	step.running = s->running;
 	step.running_n = s->running_n;
+	step.step_us = (uint64_t)l->step_us;
+	step.waiting = (uint64_t)(1000 * l->wait.share);
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
 		sent = jobstack_now_us();
@@ -317,8 +320,10 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		return_results(l, s);
 		return status;
 	}
+	waited =
+		(struct batching_waited){l->box->slots, l->box->slots_n, 0, s->k, batch.count, sent, jobstack_now_us()};
+	batching_note_step(&l->step_us, waited.now_us - sent);
 	events_tell(l->events, s->outcomes, s->n);
-	batching_note_step(&l->step_us, jobstack_now_us() - sent);
 	/* from there the lease is counted: after a late reply, the next heartbeat is due sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
 	l->beat_jitter = (unsigned)js_num_jitter(&l->jitter, 256);
@@ -336,6 +341,8 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	l->box->max_attempts = report->max_attempts;
 	l->box->max_losses = report->max_losses;
 	finished = l->box->finished;
+	waited.queued = l->box->queued;
+	batching_note_wait(&l->wait, &waited);
 	if (!l->config->finish_on_loss)
 		l->keeper->page->deadline_us = l->box->deadline_us;
 	(void)pthread_mutex_unlock(&l->box->lock);

@@ -138,6 +138,11 @@ const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **o
 	return NULL;
 }
 
+void mailbox_free_slot(struct mailbox *box, size_t slot)
+{
+	box->slots[slot] = (struct jobstack_running){sizeof(box->slots[slot]), 0, 0, jobstack_now_us()};
+}
+
 int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *e, const struct jobstack_outcome *o)
 {
 	if (o->verdict == JOBSTACK_INTERRUPTED)

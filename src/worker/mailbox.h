@@ -71,7 +71,7 @@ struct mailbox {
 	struct result *results; /* outcomes that wait to be written */
 	size_t results_n, results_room;
 	int64_t oldest_us;		/* the moment of the first of them */
-	struct jobstack_running *slots; /* what runs, one per slot; entry 0: nothing */
+	struct jobstack_running *slots; /* what runs, one per slot; entry 0: nothing, since started_us */
 	size_t slots_n;
 	enum leaving leaving;
 	char why[1000];
@@ -105,6 +105,8 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
+/* The command in SLOT has ended. */
+void mailbox_free_slot(struct mailbox *box, size_t slot);
 /* Whether ENTRY is dead after this outcome. */
 int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *entry,
 		    const struct jobstack_outcome *outcome);

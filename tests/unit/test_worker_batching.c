@@ -146,6 +146,51 @@ static void looks(void **state)
 	assert_int_equal(batching_look_us(2000000, 1000, 0, 64, 10e3), far);
 }
 
+/* SECONDS steps that follow each other, each of a second, with four of the slots free for its last half; it brings GOT
+ * entries. */
+static void wait_long(struct batching_wait *wait, int seconds, size_t claim, size_t got)
+{
+	for (int i = 0; i < seconds; i++) {
+		const int64_t now = (wait->at_us == 0 ? NOW : wait->at_us) + JS_SECOND_US;
+		struct batching_waited step = {slot, SLOTS, 0, claim, got, now - JS_SECOND_US, now};
+
+		for (size_t k = 0; k < SLOTS; k++)
+			slot[k] = (struct jobstack_running){sizeof(slot[k]), k % 2, 1, now - JS_SECOND_US / 2};
+		batching_note_wait(wait, &step);
+	}
+}
+
+static void waits(void **state)
+{
+	struct batching_wait w = {0}, dry = {0};
+	struct batching_waited step = {slot, SLOTS, 0, 4, 4, NOW, NOW + JS_SECOND_US};
+
+	(void)state;
+	wait_long(&w, 5, 4, 4);
+	assert_true(w.share > 0.12 && w.share < 0.25); /* careful at first */
+	wait_long(&w, 300, 4, 4);
+	assert_true(w.share > 0.24 && w.share < 0.26); /* half of the time, half of the slots */
+	wait_long(&w, 300, 1, 1);
+	assert_true(w.share > 0.06 && w.share < 0.07); /* the others wait on, and count when they start */
+	wait_long(&dry, 300, 4, 0);
+	assert_true(dry.share < 1e-9); /* there was nothing to start */
+	for (size_t k = 0; k < SLOTS; k++)
+		slot[k] = (struct jobstack_running){sizeof(slot[k]), k % 2, 1, NOW - 2 * JS_SECOND_US};
+	dry.at_us = NOW;
+	batching_note_wait(&dry, &step);
+	assert_true(dry.share > 0.016 && dry.share < 0.017); /* half of the slots, since the step began: 0.5 s in 31 */
+	step.sent_us += JS_SECOND_US;
+	step.now_us += JS_SECOND_US;
+	dry.share = 0;
+	batching_note_wait(&dry, &step);
+	assert_true(dry.share > 0.064 && dry.share < 0.065); /* since they are free: 2 s in 31 */
+	step.queued = 1;
+	dry.share = 0;
+	step.now_us += JS_SECOND_US;
+	batching_note_wait(&dry, &step);
+	assert_true(dry.share < 1e-9); /* none waits for a step while something is queued */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_known),
@@ -154,6 +199,7 @@ int main(void)
 					   cmocka_unit_test(long_commands_on_a_slow_server),
 					   cmocka_unit_test(not_ahead),
 					   cmocka_unit_test(steps),
+					   cmocka_unit_test(waits),
 					   cmocka_unit_test(looks)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

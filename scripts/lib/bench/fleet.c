@@ -60,6 +60,7 @@ struct hand {
 	int64_t oldest_us, dry_us, looked_us, sent_us; /* sent_us: not 0 while it waits for a step */
 	struct jobstack_idle idle;
 	double mean_us, step_us, busy_us;
+	struct batching_wait wait;
 	uint64_t finished, held, max_losses, claimed, entries, steps, unanswered, seed;
 	int limited;
 	int64_t *took;
@@ -121,6 +122,7 @@ static void end_entry(struct hand *h, size_t i)
 	h->busy--;
 	count_busy(h, o.started_us, o.ended_us);
 	h->running[i].entry = 0;
+	h->running[i].started_us = h->end_us[i]; /* free since then */
 }
 
 /* Lets time pass until NOW; what is free then starts what is claimed. Returns when the next command ends. */
@@ -172,6 +174,8 @@ static int take_step(struct hand *h, size_t n, size_t claim, int fresh)
 	what.claim = claim;
 	what.fresh = (size_t)fresh;
 	what.running = running;
+	what.step_us = (uint64_t)h->step_us;
+	what.waiting = (uint64_t)(1000 * h->wait.share);
 	for (size_t i = 0; i < slots_n; i++)
 		if (h->running[i].entry != 0)
 			running[what.running_n++] = h->running[i];
@@ -228,6 +232,7 @@ static void note_step(struct hand *h, int64_t now, size_t closed)
 static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64_t *closed)
 {
 	size_t n = h->results_n < JOBSTACK_POP_MAX ? h->results_n : JOBSTACK_POP_MAX, claim;
+	struct batching_waited waited;
 	int64_t now;
 	int status;
 
@@ -247,6 +252,8 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 	if (h->results_n > 0)
 		h->oldest_us = h->results[0].ended_us;
 	batching_note_step(&h->step_us, now - h->sent_us);
+	waited = (struct batching_waited){h->running, slots_n, h->queued, claim, h->taken_n, h->sent_us, now};
+	batching_note_wait(&h->wait, &waited);
 	line_up(h);
 	if (claim > 0 && h->taken_n == 0 && plan->fresh && h->rows == NULL)
 		h->held = h->finished;

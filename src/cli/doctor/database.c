@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/host.h"
-#include "insight/stack.h"
+#include "cli/why.h"
 #include "view/amount.h"
 #include "view/words.h"
 
@@ -22,6 +22,7 @@
 #define MB 1048576.0
 #define PATIENCE_US (5 * JS_SECOND_US)
 #define SLOW_US (20 * 1000)
+#define SLOW_COMMIT_US (10 * 1000)
 #define CLOCK_US (5 * JS_SECOND_US)
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the proofs by Slurm let clocks lie apart */
 
@@ -270,6 +271,39 @@ static void check_durability(struct doctor *d)
 			    "innodb_force_recovery=%.0f", recovery);
 }
 
+/* What holds up each step of each worker. */
+static void check_speed(struct doctor *d)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct insight_server server = {0};
+	struct insight_snapshot l = {.n = 0};
+	char words[500];
+	const char *remedy;
+	int64_t us;
+
+	if (doctor_number(d, "schema.version", 0) != jobstack_schema_version() ||
+	    jobstack_commit_time(d->cli->handle, &us, &error) != 0)
+		return; /* other lines say why */
+	for (size_t i = 0; i < d->facts.n; i++) {
+		char *value = strchr(d->facts.at[i], '=');
+
+		*value = '\0';
+		insight_server_fact(&server, d->facts.at[i], value + 1);
+		*value = '=';
+	}
+	remedy = cli_why_server(&server, us, words, sizeof(words));
+	if (us < SLOW_COMMIT_US)
+		doctor_ok(d, "commit", "%s", view_took((double)us).text);
+	else
+		doctor_warn(d, "commit", remedy, "%s (%s)", view_took((double)us).text, words);
+	if (d->cli->stack_given && insight_snapshot_read(d->cli->handle, d->cli->stack, &l, &error) == 0 &&
+	    insight_snapshot_steps(d->cli->handle, &l, &error) == 0 && l.held_back) {
+		remedy = cli_why_steps(&l.steps, words, sizeof(words));
+		doctor_warn(d, "steps", remedy, "%s", words);
+	}
+	insight_snapshot_free(&l);
+}
+
 static void check_sizes(struct doctor *d)
 {
 	double packet = doctor_number(d, "variable.max_allowed_packet", 0);
@@ -390,6 +424,7 @@ void doctor_database(struct doctor *d)
 		return;
 	check_connections(d);
 	check_durability(d);
+	check_speed(d);
 	check_sizes(d);
 	doctor_ok(d, "sessions",
 		  "jobstack sets isolation level, time zone, wait_timeout and lock timeouts in each of its sessions");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack doctor: tries everything a run needs, from here or from a compute node, and says what to mend.  Promises: it
- * changes nothing but a file that it makes and removes again; whatever does not answer is given up after a while; low
- * rights are no failure.
+ * changes nothing but a file that it makes and removes again, and a row that it inserts and deletes at once; whatever
+ * does not answer is given up after a while; low rights are no failure.
  */
 #include "cli/doctor/doctor.h"
 
