@@ -62,12 +62,12 @@ slurm_lab_write() {
 	END
 	# slurmd loads a cgroup plugin although nothing here uses one.  From 24.05 on ("slurm-wlm 24.05.1") it can be told
 	# not to.  Before, by itself it fails where there are no cgroups (a bare chroot) and wants systemd where there are
-	# only those of version 2; the plugin for version 1 does nothing until it is used.
+	# only those of version 2; the plugin for version 1 does nothing until it is used.  Before 22.05 there is no such key.
 	release=$(slurmctld -V) || return 1
 	release=${release##* }
 	if [[ $release =~ ^([0-9]+)\.([0-9]+) ]] && ((10#${BASH_REMATCH[1]} * 100 + 10#${BASH_REMATCH[2]} >= 2405)); then
 		echo 'CgroupPlugin=disabled' >"$dir/cgroup.conf"
-	else
+	elif ((10#${BASH_REMATCH[1]} * 100 + 10#${BASH_REMATCH[2]} >= 2205)); then
 		echo 'CgroupPlugin=cgroup/v1' >"$dir/cgroup.conf"
 	fi
 	cat >"$dir/env.sh" <<-END

@@ -112,7 +112,10 @@ struct question {
 	size_t size, n;
 	size_t enough; /* with this many elements the question has succeeded, even if the child does not finish */
 	int rest;      /* all answers after the first may take this many time limits together; 0: each may take one */
-	const char *module;
+	const char *module;    /* NULL: there is none that may be used, and NO_MODULE says why */
+	const char *no_module; /* "": the commands were chosen */
+	int only_module;
+	int64_t limit_us;
 	struct shared *shared;
 };
 
@@ -183,15 +186,32 @@ static int ask_conf(const struct js_slurm_ops *ops, const struct question *q)
 {
 	int rc = ops->conf((void *)q->shared->out, q->shared->text, sizeof(q->shared->text));
 
+	if (rc == 0 && ops == &js_slurm_commands) {
+		struct js_slurm_conf *conf = (void *)q->shared->out;
+
+		conf->by_commands = 1;
+		(void)snprintf(conf->no_module, sizeof(conf->no_module), "%s", q->no_module);
+	}
 	q->shared->filled = rc == 0;
 	return rc;
 }
 
-static _Noreturn void refuse_question(struct shared *shared, const char *what, const char *why)
+/* The module's table; NULL, and WHY, if it can't be used. */
+static const struct js_slurm_ops *open_module(const char *file, char *why, size_t size)
 {
-	shared->code = JOBSTACK_ECONFLICT;
-	(void)snprintf(shared->text, sizeof(shared->text), "%s: %s", what, why);
-	_exit(1);
+	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
+	void *module = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+	const struct js_slurm_ops *ops = module != NULL ? dlsym(module, JS_SLURM_SYMBOL) : NULL;
+
+	if (module == NULL)
+		(void)snprintf(why, size, "jobstack's Slurm plugin can't be opened: %s", dlerror());
+	else if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
+		 ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf) ||
+		 ops->queued_size != sizeof(struct js_slurm_queued))
+		(void)snprintf(why, size, "jobstack's Slurm plugin belongs to another version of jobstack: %s", file);
+	else
+		return ops;
+	return NULL;
 }
 
 /* What the child does.  If libslurm ends the process, that must not run this program's exit handlers, nor flush its
@@ -199,21 +219,26 @@ static _Noreturn void refuse_question(struct shared *shared, const char *what, c
 static const char *answer_question(const void *arg)
 {
 	const struct question *q = arg;
-	const struct js_slurm_ops *ops;
-	void *module;
+	const struct js_slurm_ops *ops = NULL;
+	struct question mine = *q;
+	char why[400];
 
 	(void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
 	(void)atexit(exit_at_once);
-	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
-	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
-	if (module == NULL)
-		refuse_question(q->shared, "jobstack's Slurm plugin can't be opened", dlerror());
-	ops = dlsym(module, JS_SLURM_SYMBOL);
-	if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
-	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf) ||
-	    ops->queued_size != sizeof(struct js_slurm_queued))
-		refuse_question(q->shared, "jobstack's Slurm plugin belongs to another version of jobstack", q->module);
-	if (q->ask(ops, q) != 0)
+	if (q->module != NULL) {
+		ops = open_module(q->module, why, sizeof(why));
+		mine.no_module = why;
+	}
+	if (ops == NULL && q->only_module) {
+		q->shared->code = JOBSTACK_ECONFLICT;
+		(void)snprintf(q->shared->text, sizeof(q->shared->text), "%s", why);
+		_exit(1);
+	}
+	if (ops == NULL) {
+		js_slurm_commands_begin(q->limit_us);
+		ops = &js_slurm_commands;
+	}
+	if (q->ask(ops, &mine) != 0)
 		q->shared->code = JOBSTACK_EFILE;
 	q->shared->finished = q->shared->code == 0;
 	_exit(0);
@@ -354,13 +379,25 @@ static int ask_question(const struct js_slurm_where *where, struct question *q, 
 {
 	const size_t size = sizeof(*q->shared) + q->n * q->size;
 	int64_t limit_us = where != NULL && where->limit_us > 0 ? where->limit_us : LIMIT_US;
+	struct jobstack_error missing = JOBSTACK_ERROR_INIT;
+	const char *choice = getenv("JOBSTACK_SLURM");
 	struct js_buf path = {0};
-	int rc = js_slurm_find(where, &path, error);
+	int rc = 0, commands = choice != NULL && strcmp(choice, "commands") == 0;
 
+	q->only_module = choice != NULL && strcmp(choice, "module") == 0;
+	q->limit_us = limit_us;
+	if (!commands)
+		rc = js_slurm_find(where, &path, &missing);
+	q->module = rc == 0 && !commands ? path.data : NULL;
+	q->no_module = missing.text;
+	/* what could not be had without commands either */
+	if (rc == JOBSTACK_EMISSING && !q->only_module && js_child_is_in_path("squeue"))
+		rc = 0;
+	if (rc != 0 && error != NULL)
+		*error = missing;
 	if (rc == 0)
 		rc = check_configuration(error);
 	if (rc == 0 && q->enough > 0) {
-		q->module = path.data;
 		q->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		rc = q->shared == MAP_FAILED ? js_error_memory(error) : ask_in_child(q, limit_us, error);
 	}

@@ -56,11 +56,15 @@ struct js_slurm_conf {
 	int64_t kill_wait_us;	   /* between TERM and KILL */
 	int64_t slurmd_timeout_us; /* until a node that does not respond is DOWN; 0: never */
 	char cluster[128];
+	/* query.c's: Slurm's own commands were asked, since there is no module that can be used (why: NO_MODULE; "" if
+	 * they were chosen) */
+	int32_t by_commands;
+	char no_module[400];
 };
 
 /* The module's table, its one exported symbol.  Each asks libslurm, and returns 0, or -1 with ERROR filled; 0 as well
  * for a job that is not known.  A table of another ABI number is not used. */
-#define JS_SLURM_ABI 3u
+#define JS_SLURM_ABI 4u
 #define JS_SLURM_SYMBOL "jobstack_slurm_ops"
 struct js_slurm_ops {
 	unsigned abi;
@@ -81,7 +85,14 @@ struct js_slurm_ops {
 		      void *ctx, char *error, size_t error_size);
 };
 
-/* Where the module is looked for, and how long an answer may take. */
+/* The same table for Slurm's own commands (commands.c), which are asked where there is no module.  Called in the child
+ * before: changes its environment; one answer may take ANSWER_US. */
+extern const struct js_slurm_ops js_slurm_commands;
+void js_slurm_commands_begin(int64_t answer_us);
+
+/* $JOBSTACK_SLURM chooses: "module" or "commands" (else: the module, or if that can't be used the commands).
+ *
+ * Where the module is looked for, and how long an answer may take. */
 struct js_slurm_where {
 	const char *module_dir; /* only here, if not NULL or "" ($JOBSTACK_MODULE_DIR) */
 	int64_t limit_us;	/* for one answer; 0: 15 seconds */

@@ -114,6 +114,7 @@ static int setup(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(setenv("JOBSTACK_SLURM", "module", 1), 0);
 	exits = open("exits", O_WRONLY | O_CREAT | O_APPEND, 0600);
 	assert_true(exits >= 0);
 	return atexit(at_exit);

@@ -33,6 +33,15 @@ static int check_module(struct doctor *d)
 	if (status == 0)
 		doctor_ok(d, "controller", "the controller of cluster \"%s\" answers jobstack after %.0f ms",
 			  conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
+	if (status == 0 && !conf.by_commands)
+		doctor_ok(d, "Slurm plugin", "Slurm is queried through libslurm");
+	else if (status == 0)
+		doctor_warn(
+			d, "Slurm plugin",
+			"jobstack works all the same, but entries of workers that died with their step, job or node "
+			"are requeued only when their lease ends: build jobstack with this Slurm's headers",
+			"not used: Slurm is queried through squeue and scontrol%s%s",
+			conf.no_module[0] != '\0' ? ": " : " ($JOBSTACK_SLURM)", conf.no_module);
 	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
 		doctor_warn(d, "Slurm", "on a cluster, set $SLURM_CONF to the path of its slurm.conf",
 			    "its programs are installed, but not configured: `jobstack run` and jobstack-worker work "
