@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Asking Slurm through modules that misbehave: none, garbage, another version, one that exits, crashes, hangs.
- * They are compiled here, with the compiler $CC or cc.  (The real module needs a real Slurm.)
+ * They are compiled here, with the compiler $CC or cc.  (The real module needs a real Slurm.)  And through a squeue
+ * that is a site's wrapper script: it greets, prints nothing, is cut off, lies about steps, hangs.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -355,15 +356,91 @@ static void test_queued(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* Has $PATH begin with a squeue that does this. */
+static void wrap_squeue(const char *lines)
+{
+	struct js_buf script = {0};
+
+	js_buf_printf(&script, "#!/bin/sh\n%s\n", lines);
+	assert_int_equal(js_file_replace("squeue", 0700, script.data, script.len), 0);
+	js_buf_free(&script);
+}
+
+#define HEAD "echo 'JOBID  @jobstack@STATE @R@E@A@S@B@E@H@'\n"
+#define ROW(id, state) "echo '" id "  @jobstack@" state "  @1 @9 @7 @1000 @2000 @NONE @n1 @'\n"
+
+static void test_commands(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_step step = {.job = 5, .step = 0};
+	struct js_slurm_job job;
+	struct js_buf path = {0};
+	char *old = strdup(getenv("PATH"));
+
+	(void)state;
+	js_buf_printf(&path, "%s:%s", dir, old);
+	assert_int_equal(setenv("PATH", path.data, 1), 0);
+	assert_int_equal(setenv("JOBSTACK_SLURM", "commands", 1), 0);
+	wrap_squeue("echo 'Welcome @ the cluster'; echo 'note: @x@' >&2\n" HEAD ROW("6", "FAILED")
+			    ROW("5", "CANCELLED"));
+	assert_int_equal(js_slurm_job(&where, 5, &job, NULL), 0);
+	assert_string_equal(job.state, "CANCELLED");
+	assert_int_equal(job.terminal, 1);
+	assert_int_equal(job.restarts, 1);
+	assert_int_equal(job.signal, 9);
+	assert_int_equal(job.array_job, 7);
+	assert_true(job.start_us == 2000 * JS_SECOND_US && job.end_us == -1);
+	assert_string_equal(job.batch_host, "n1");
+	wrap_squeue(
+		"[ \"$SLURM_TIME_FORMAT\" = %s ] && [ -z \"$SQUEUE_FORMAT\" ] && [ $LC_ALL = C ] || exit 1\n" HEAD ROW(
+			"5", "COMPLETING"));
+	assert_int_equal(setenv("SQUEUE_FORMAT", "%i", 1), 0);
+	assert_int_equal(js_slurm_job(&where, 5, &job, NULL), 0);
+	assert_int_equal(job.terminal, 0);
+	wrap_squeue(HEAD);
+	expect(5, 1, "");
+	wrap_squeue("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+	expect(5, 1, "");
+	wrap_squeue(":"); /* no head line: no answer */
+	expect(5, JOBSTACK_EFILE, "Slurm: squeue: no answer that can be read");
+	wrap_squeue("echo 'once in two minutes only' >&2; exit 1");
+	expect(5, JOBSTACK_EFILE, "Slurm: squeue: once in two minutes only");
+	wrap_squeue(HEAD ROW("5", "FAILED") "exit 3");
+	expect(5, JOBSTACK_EFILE, "Slurm: squeue: no answer that can be read");
+	wrap_squeue(HEAD "printf '5 @jobstack@FAILED @1'\n");
+	expect(5, JOBSTACK_EFILE, "Slurm: squeue: no answer that can be read");
+	wrap_squeue(HEAD "echo '5 @jobstack@FAILED @1'\n");
+	expect(5, JOBSTACK_EFILE, "Slurm: squeue: no answer that can be read");
+	wrap_squeue(":");
+	assert_int_equal(js_slurm_steps(&where, &step, 1, &error), JOBSTACK_EFILE);
+	step_is(&step, -1, -1, -1);
+	wrap_squeue("echo 'STEPID @jobstack@JOB_ID @'; echo '3_1.0 @jobstack@5 @'");
+	assert_int_equal(js_slurm_steps(&where, &step, 1, NULL), 0);
+	step_is(&step, 1, -1, -1);
+	wrap_squeue("echo 'STEPID @jobstack@JOB_ID @'; echo '5.0 @jobstack@6 @'; echo '5.1 @jobstack@5 @'");
+	assert_int_equal(js_slurm_steps(&where, &step, 1, NULL), 0);
+	step_is(&step, 0, -1, -1); /* no node's word: no proof */
+	where.limit_us = JS_SECOND_US;
+	wrap_squeue("sleep 60");
+	expect(5, JOBSTACK_EFILE, "Slurm: squeue did not end within 0.4 s");
+	where.limit_us = 0;
+	(void)unlink("squeue");
+	assert_int_equal(unsetenv("SQUEUE_FORMAT"), 0);
+	assert_int_equal(setenv("JOBSTACK_SLURM", "module", 1), 0);
+	assert_int_equal(setenv("PATH", old, 1), 0);
+	free(old);
+	js_buf_free(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_module),	cmocka_unit_test(test_wrong_version),
-		cmocka_unit_test(test_queued),		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_limit),		cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_several),		cmocka_unit_test(test_user),
-		cmocka_unit_test(test_steps),		cmocka_unit_test(test_conf),
-		cmocka_unit_test(test_no_side_effects),
+		cmocka_unit_test(test_no_module), cmocka_unit_test(test_wrong_version),
+		cmocka_unit_test(test_queued),	  cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_limit),	  cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_several),	  cmocka_unit_test(test_user),
+		cmocka_unit_test(test_steps),	  cmocka_unit_test(test_conf),
+		cmocka_unit_test(test_commands),  cmocka_unit_test(test_no_side_effects),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
