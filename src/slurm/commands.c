@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Slurm's own commands, where there is no plugin: squeue and scontrol, run without a shell in the child that query.c
- * makes.  Promises: an answer counts only with the head line that our own format has, so that a greeting, or a command
- * that prints nothing, is no answer; no text that a user can choose is read for what proves anything; what is not said
- * is not known.
+ * Slurm's own commands, for a host without the plugin: squeue and scontrol, run without a shell in the child that
+ * query.c makes.  Promises: an answer counts only with the head line of our own format, so a greeting or an empty
+ * output is no answer; text that users choose is never read as a state, a number or a time; what is not said is not
+ * known; when the time limit is over, the command's whole process group is killed.
  *
- * What they can't say: what else a job is while it is COMPLETING, and whether a node has a step that the controller has
- * not.  So they prove no death, and only a lease of silence does.
+ * The commands can't say why a job that is COMPLETING ends, nor whether a node still has a step that the controller
+ * does not list.  So their answers never prove that a worker is dead.
  */
 #include "slurm/query.h"
 
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define FIELDS_MAX 10
-#define MARK "@jobstack@"
+#define MARK "@/jobstack/@"	       /* neither a stack's name nor a shell's syntax has it */
 #define OUTPUT_MAX (UINT64_C(4) << 20) /* js_child_run keeps no more */
 
 /* What one command said. */
@@ -32,28 +32,35 @@ struct said {
 	int status;
 };
 
-static int64_t limit_us; /* of one command */
+static int64_t limit_us;     /* of one command */
+static pid_t *running_group; /* shared with our parent, which ends the group if it ends us */
 
-void js_slurm_commands_begin(int64_t answer_us)
+/* Whether the variable changes what the commands print, or which cluster they ask. */
+static int is_unwanted(const char *variable)
 {
-	/* other output, or of another cluster */
-	static const char *const ours[] = {"SQUEUE_",	      "SCONTROL_",	    "SINFO_",
-					   "SLURM_CLUSTERS=", "SLURM_BITSTR_LEN=",  "SLURM_DEBUG_FLAGS=",
-					   "SLURM_JOB_ID=",   "SLURM_TIME_FORMAT=", "LANGUAGE="};
-	char name[128];
+	static const char *const names[] = {"SQUEUE_",	       "SCONTROL_",	    "SINFO_",
+					    "SLURM_CLUSTERS=", "SLURM_BITSTR_LEN=", "SLURM_DEBUG_FLAGS=",
+					    "SLURM_JOB_ID=",   "LANGUAGE="};
 
-	for (size_t i = 0; environ[i] != NULL;) {
-		size_t k = 0, n = sizeof(ours) / sizeof(ours[0]);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return 1;
+	return 0;
+}
 
-		while (k < n && strncmp(environ[i], ours[k], strlen(ours[k])) != 0)
-			k++;
-		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(environ[i], "="), environ[i]);
-		if (k == n || unsetenv(name) != 0)
-			i++;
-	}
+void js_slurm_commands_begin(int64_t answer_us, pid_t *group)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; environ != NULL && environ[i] != NULL; i++)
+		if (!is_unwanted(environ[i]))
+			environ[kept++] = environ[i];
+	if (environ != NULL)
+		environ[kept] = NULL;
 	(void)setenv("SLURM_TIME_FORMAT", "%s", 1); /* seconds since 1970, in every time zone */
 	(void)setenv("LC_ALL", "C", 1);
 	limit_us = answer_us * 2 / 5; /* one answer takes at most two commands */
+	running_group = group;
 }
 
 /* ------------------------------------------------------------------------------------------------- one command */
@@ -64,57 +71,85 @@ static void free_said(struct said *s)
 	js_buf_free(&s->err);
 }
 
-/* ERROR gets the last line that it printed. */
+/* ERROR gets the last line that the command printed to its standard error. */
 static int explain(const char *program, const struct said *s, char *error, size_t error_size)
 {
-	const char *text = s->err.len > 0 ? s->err.data : "no answer that can be read", *last = text;
+	const char *text = s->err.len > 0 ? s->err.data : "", *last = "";
 
 	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n')
-		if (*line != '\n')
+		if (line[strspn(line, " \t\r\n")] != '\0' && *line != '\n')
 			last = line;
-	(void)snprintf(error, error_size, "%s: %.*s", program, (int)strcspn(last, "\n"), last);
+	if (s->out.len >= OUTPUT_MAX)
+		(void)snprintf(error, error_size, "%s printed more than 4 MiB", program);
+	else if (*last != '\0')
+		(void)snprintf(error, error_size, "%s: %.*s", program, (int)strcspn(last, "\n"), last);
+	else if (WIFEXITED(s->status))
+		(void)snprintf(error, error_size, "%s printed nothing that jobstack can read (exit status %d)", program,
+			       WEXITSTATUS(s->status));
+	else
+		(void)snprintf(error, error_size, "%s was ended by signal %d", program, WTERMSIG(s->status));
 	return -1;
+}
+
+static const char *note_group(const void *arg)
+{
+	(void)arg;
+	*running_group = getpid();
+	return NULL;
 }
 
 /* Runs it.  0 if it has ended, whatever its status. */
 static int run(const char *const *argv, struct said *s, char *error, size_t error_size)
 {
-	/* the signal also when the time of the whole answer is up, and our parent ends us */
-	const struct js_child child = {.argv = argv, .death_signal = SIGKILL, .group = JS_CHILD_GROUP};
+	const struct js_child child = {
+		.argv = argv, .shut_others = 1, .death_signal = SIGKILL, .group = JS_CHILD_GROUP, .enter = note_group};
 	struct jobstack_error why = JOBSTACK_ERROR_INIT;
+	int rc;
 
 	memset(s, 0, sizeof(*s));
-	if (js_child_run(&child, &s->out, &s->err, limit_us, &s->status, &why) == 0 && !s->out.failed &&
-	    !s->err.failed) {
-		js_buf_str(&s->out, ""); /* an end, also of nothing */
+	rc = js_child_run(&child, &s->out, &s->err, limit_us, &s->status, &why);
+	*running_group = 0;
+	js_buf_str(&s->out, ""); /* an end, also of nothing */
+	if (rc == 0 && !s->out.failed && !s->err.failed)
 		return 0;
-	}
 	(void)snprintf(error, error_size, "%s", why.code != 0 ? why.text : "out of memory");
 	free_said(s);
 	return -1;
 }
 
-/* Takes the next line of ours from *TEXT apart: a "@" ends each field, and after the first comes the mark.  Returns 1;
- * 0 after the last; -1 for one of ours that is cut off or has another number of fields. */
+static char *trim(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " ");
+	for (n = strlen(text); n > 0 && text[n - 1] == ' '; n--)
+		;
+	text[n] = '\0';
+	return text;
+}
+
+/* Takes the next row from *TEXT apart.  The mark ends each field, and a line break the row; a field may have line
+ * breaks of its own, as comments do.  Returns 1; 0 after the last; -1 for a row that is cut off or has another number
+ * of fields. */
 static int next_row(char **text, size_t n, char *fields[FIELDS_MAX])
 {
-	char *line, *end;
+	char *at = *text, *end;
 
-	do
-		line = strsep(text, "\n");
-	while (line != NULL && ((end = strchr(line, '@')) == NULL || strncmp(end, MARK, strlen(MARK)) != 0));
-	for (size_t i = 0; line != NULL && i < n; i++) {
-		end = strchr(line, '@');
+	for (size_t i = 0; i < n; i++) {
+		end = strstr(at, MARK);
 		if (end == NULL)
-			return -1;
-		line += strspn(line, " ");
-		fields[i] = line;
-		line = end + (i == 0 ? strlen(MARK) : 1);
-		while (end > fields[i] && end[-1] == ' ')
-			end--;
+			return i == 0 ? 0 : -1;
 		*end = '\0';
+		if (i == 0 && strrchr(at, '\n') != NULL) /* lines that are not ours */
+			at = strrchr(at, '\n') + 1;
+		fields[i] = trim(at);
+		at = end + strlen(MARK);
 	}
-	return line == NULL ? 0 : line[strspn(line, " ")] == '\0' ? 1 : -1;
+	at += strspn(at, " ");
+	if (*at != '\n')
+		return -1;
+	*text = at + 1;
+	return 1;
 }
 
 /* Runs squeue, whose format has N fields, and calls TELL for each row.  The head line is what shows that it was squeue
@@ -144,6 +179,12 @@ static int ask_squeue(const char *const *argv, size_t n, void (*tell)(void *ctx,
 	return row;
 }
 
+/* Adds a job's number to the option --jobs. */
+static void add_job(struct js_buf *option, uint32_t job)
+{
+	js_buf_printf(option, "%s%" PRIu32, option->len == 0 ? "--jobs=" : ",", job);
+}
+
 static uint32_t number_of(const char *text)
 {
 	uint64_t n;
@@ -162,9 +203,10 @@ static int64_t time_of(const char *text)
 /* -------------------------------------------------------------------------------------------------------- jobs */
 
 #define JOB_FORMAT                                                                                                     \
-	"--Format=JobID:12" MARK ",State:30@,RestartCnt:12@,exit_code:12@,ArrayJobID:12@,SubmitTime:20@,"              \
-	"StartTime:20@,EndTime:20@,BatchHost:255@"
+	"--Format=JobID:12" MARK ",State:20" MARK ",RestartCnt:12" MARK ",exit_code:12" MARK ",ArrayJobID:12" MARK     \
+	",SubmitTime:12" MARK ",StartTime:12" MARK ",EndTime:12" MARK ",BatchHost:128" MARK
 #define JOB_FIELDS 9
+#define OPTION_MAX 100000 /* the kernel takes 128 KiB for one argument */
 
 struct wanted {
 	const uint32_t *ids;
@@ -185,11 +227,23 @@ static int is_final(const char *state)
 	return 0;
 }
 
+/* Of a job that waits, the times are guesses of the scheduler's. */
+static int is_waiting(const char *state)
+{
+	static const char *const names[] = {"PENDING",	    "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
+					    "SPECIAL_EXIT", "REVOKED",	"RESV_DEL_HOLD"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(state, names[i]) == 0)
+			return 1;
+	return 0;
+}
+
 static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 {
 	const char *state = fields[1];
-	int begun = strcmp(state, "PENDING") != 0;
-	int status = (int)number_of(fields[3]);
+	int begun = !is_waiting(state), status;
+	uint64_t exit_status;
 
 	memset(out, 0, sizeof(*out));
 	out->found = 1;
@@ -201,7 +255,8 @@ static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 	out->start_us = begun ? time_of(fields[6]) : -1;
 	out->end_us = begun ? time_of(fields[7]) : -1;
 	out->exit_code = -1;
-	if (out->terminal || strcmp(state, "NODE_FAIL") == 0) {
+	if ((out->terminal || strcmp(state, "NODE_FAIL") == 0) && js_num_u64(fields[3], 0, 0xffff, &exit_status) == 0) {
+		status = (int)exit_status;
 		out->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 		out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	}
@@ -212,16 +267,17 @@ static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 static void take_job(void *ctx, char *fields[FIELDS_MAX])
 {
 	const struct wanted *w = ctx;
+	uint32_t job = number_of(fields[0]);
 
-	for (size_t i = 0; i < w->n; i++)
-		if (number_of(fields[0]) == w->ids[i])
+	for (size_t i = 0; i < w->n && job != 0; i++)
+		if (job == w->ids[i])
 			fill_job(&w->out[i], fields);
 }
 
 static int find_job(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size)
 {
 	char jobs[32];
-	const char *const argv[] = {"squeue", "--local", "--states=all", jobs, JOB_FORMAT, NULL};
+	const char *const argv[] = {"squeue", "--local", "--all", "--states=all", jobs, JOB_FORMAT, NULL};
 	struct wanted w = {&job_id, out, 1};
 
 	memset(out, 0, sizeof(*out));
@@ -233,17 +289,25 @@ static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struc
 			  size_t error_size)
 {
 	char user[32];
-	const char *const argv[] = {"squeue", "--local", "--states=all", user, JOB_FORMAT, NULL};
+	const char *argv[] = {"squeue", "--local", "--all", "--states=all", user, JOB_FORMAT, NULL, NULL};
 	struct wanted w = {job_ids, out, n};
+	struct js_buf jobs = {0};
+	int rc;
 
 	memset(out, 0, n * sizeof(*out));
 	(void)snprintf(user, sizeof(user), "--user=%" PRIu32, uid);
-	return ask_squeue(argv, JOB_FIELDS, take_job, &w, error, error_size);
+	for (size_t i = 0; i < n; i++)
+		add_job(&jobs, job_ids[i]);
+	if (jobs.len < OPTION_MAX && !jobs.failed)
+		argv[6] = jobs.data;
+	rc = ask_squeue(argv, JOB_FIELDS, take_job, &w, error, error_size);
+	js_buf_free(&jobs);
+	return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------------- steps */
 
-#define STEP_FORMAT "--Format=StepID:40" MARK ",JobID:12@"
+#define STEP_FORMAT "--Format=StepID:40" MARK ",JobID:12" MARK
 
 struct steps {
 	struct js_slurm_step *at;
@@ -274,18 +338,29 @@ static int has_word(const char *states, const char *word)
 	return found != NULL && found < states + strcspn(states, " \n");
 }
 
+/* Has a step before this one the same node? */
+static int has_same_node(const struct js_slurm_step *steps, size_t step)
+{
+	size_t i = 0;
+
+	while (i < step && strcmp(steps[i].node, steps[step].node) != 0)
+		i++;
+	return i < step;
+}
+
 /* What the controller says of the nodes: are they down? */
 static void look_at_nodes(struct js_slurm_step *steps, size_t n)
 {
 	struct js_buf names = {0};
-	const char *argv[] = {"scontrol", "--oneliner", "show", "node", NULL, NULL};
+	const char *argv[] = {"scontrol", "--all", "--oneliner", "show", "node", NULL, NULL};
 	char *text, *line, name[256], ignored[300];
 	struct said s;
 
 	for (size_t i = 0; i < n; i++)
-		if (steps[i].node[0] != '\0' && steps[i].node[0] != '-' && (steps[i].listed == 0 || steps[i].look))
+		if (steps[i].node[0] != '\0' && steps[i].node[0] != '-' && (steps[i].listed == 0 || steps[i].look) &&
+		    !has_same_node(steps, i))
 			js_buf_printf(&names, "%s%s", names.len > 0 ? "," : "", steps[i].node);
-	argv[4] = names.data;
+	argv[5] = names.data;
 	if (names.len > 0 && !names.failed && run(argv, &s, ignored, sizeof(ignored)) == 0) {
 		text = s.out.data;
 		while ((line = strsep(&text, "\n")) != NULL) {
@@ -308,14 +383,14 @@ static void look_at_nodes(struct js_slurm_step *steps, size_t n)
 static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
 {
 	struct js_buf jobs = {0};
-	const char *argv[] = {"squeue", "--local", "--steps", NULL, STEP_FORMAT, NULL};
+	const char *argv[] = {"squeue", "--local", "--all", "--steps", STEP_FORMAT, NULL, NULL};
 	struct steps w = {steps, n};
 	int rc = -1;
 
-	js_buf_str(&jobs, "--jobs=");
 	for (size_t i = 0; i < n; i++)
-		js_buf_printf(&jobs, "%s%" PRIu32, i > 0 ? "," : "", steps[i].job);
-	argv[3] = jobs.data;
+		if (i == 0 || steps[i].job != steps[i - 1].job)
+			add_job(&jobs, steps[i].job);
+	argv[5] = jobs.len < OPTION_MAX ? jobs.data : NULL;
 	for (size_t i = 0; i < n; i++)
 		steps[i].listed = 0;
 	if (!jobs.failed)
@@ -335,7 +410,7 @@ static int ask_node_for_step(struct js_slurm_step *step, char *error, size_t err
 {
 	(void)error;
 	(void)error_size;
-	step->at_node = -1;
+	step->at_node = JS_SLURM_NOT_ASKED;
 	return 0;
 }
 
@@ -367,9 +442,7 @@ static int read_conf(struct js_slurm_conf *out, char *error, size_t error_size)
 	return n != 0 ? 0 : -1;
 }
 
-#define QUEUED_FORMAT                                                                                                  \
-	"--Format=JobID:12" MARK ",State:30@,ArrayJobID:12@,ArrayTaskID:127@,StartTime:20@,Partition:127@,"            \
-	"Reason:127@,Name:255@,Comment:255@"
+#define QUEUED_FORMAT "--format=%A" MARK "%T" MARK "%F" MARK "%K" MARK "%S" MARK "%P" MARK "%r" MARK "%j" MARK "%k" MARK
 
 struct asked {
 	const char *stack;
@@ -380,10 +453,11 @@ struct asked {
 static void take_queued(void *ctx, char *fields[FIELDS_MAX])
 {
 	const struct asked *a = ctx;
-	struct js_slurm_queued out = {.job = number_of(fields[0]),
-				      .pending = strcmp(fields[1], "PENDING") == 0,
-				      .start_us = time_of(fields[4])};
+	struct js_slurm_queued out = {
+		.job = number_of(fields[0]), .pending = is_waiting(fields[1]), .start_us = time_of(fields[4])};
 
+	if (strcmp(fields[1], "COMPLETING") == 0)
+		return;
 	if ((strncmp(fields[7], "jobstack-", 9) != 0 || strcmp(fields[7] + 9, a->stack) != 0) &&
 	    (strncmp(fields[8], "jobstack:", 9) != 0 || strcmp(fields[8] + 9, a->stack) != 0))
 		return;
@@ -401,8 +475,8 @@ static int find_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, 
 		       void *ctx, char *error, size_t error_size)
 {
 	char user[32];
-	const char *const argv[] = {"squeue", "--local",     "--states=PENDING,RUNNING,SUSPENDED",
-				    user,     QUEUED_FORMAT, NULL};
+	/* without --states: those that wait, run or are suspended, whatever else they are, and those that complete */
+	const char *const argv[] = {"squeue", "--local", "--all", user, QUEUED_FORMAT, NULL};
 	struct asked a = {stack, tell, ctx};
 
 	(void)snprintf(user, sizeof(user), "--user=%" PRIu32, uid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Asks Slurm, in a child process.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process
- * continues, with an answer or an error, once the time limit is over at the latest.  Nothing that the child does
- * changes anything here but the memory that both share, and no child is left.
+ * Asks Slurm, in a child process.  Promise: whatever the module, libslurm and Slurm's commands do there (wait, exit,
+ * crash), this process continues, with an answer or an error, once the time limit is over at the latest.  Nothing that
+ * the child does changes anything here but the memory that both share, and no child is left.
  */
 #include "slurm/query.h"
 
@@ -94,7 +94,8 @@ done:
 
 /* Memory that the child writes and this process reads. */
 struct shared {
-	int code; /* 0, or the JOBSTACK_E code of an error, which TEXT explains */
+	pid_t command; /* the process group of one of Slurm's commands that is running, or 0 */
+	int code;      /* 0, or the JOBSTACK_E code of an error, which TEXT explains */
 	char text[600];
 	int finished;  /* there are no more answers */
 	size_t filled; /* how many elements of OUT are valid */
@@ -229,13 +230,13 @@ static const char *answer_question(const void *arg)
 		ops = open_module(q->module, why, sizeof(why));
 		mine.no_module = why;
 	}
-	if (ops == NULL && q->only_module) {
+	if (ops == NULL && q->module != NULL && (q->only_module || !js_child_is_in_path("squeue"))) {
 		q->shared->code = JOBSTACK_ECONFLICT;
 		(void)snprintf(q->shared->text, sizeof(q->shared->text), "%s", why);
 		_exit(1);
 	}
 	if (ops == NULL) {
-		js_slurm_commands_begin(q->limit_us);
+		js_slurm_commands_begin(q->limit_us, &q->shared->command);
 		ops = &js_slurm_commands;
 	}
 	if (q->ask(ops, &mine) != 0)
@@ -325,12 +326,16 @@ static int await_child(struct asking *a, int64_t limit_us, int rest)
 	return js_child_wait(a->pid);
 }
 
+/* Slurm ends the process for that, and has no number for it: only its last words say so. */
+static unsigned number_of_words(const char *words)
+{
+	return strstr(words, "configuration source") != NULL ? JS_WHY_NO_SLURM_CONFIG : 0;
+}
+
 /* Why there is no further answer. */
 static int explain_silence(int64_t limit_us, const struct asking *a, int status, struct jobstack_error *error)
 {
 	const char *colon = a->last_len > 0 ? ": " : "";
-	/* libslurm ends its caller for that, and has no number for it: only its last words say so */
-	unsigned why = strstr(a->last, "configuration source") != NULL ? JS_WHY_NO_SLURM_CONFIG : 0;
 	char limit[64];
 
 	js_num_duration_text(limit_us, limit, sizeof(limit));
@@ -339,7 +344,8 @@ static int explain_silence(int64_t limit_us, const struct asking *a, int status,
 	if (status >= 0 && WIFSIGNALED(status))
 		return js_error_set(error, JOBSTACK_EFILE, "libslurm was ended by signal %d%s%s", WTERMSIG(status),
 				    colon, a->last);
-	return js_error_why(error, JOBSTACK_EFILE, why, "libslurm gave no answer%s%s", colon, a->last);
+	return js_error_why(error, JOBSTACK_EFILE, number_of_words(a->last), "libslurm gave no answer%s%s", colon,
+			    a->last);
 }
 
 /* A configuration that is named but not there: libslurm would look for it for a minute. */
@@ -360,9 +366,11 @@ static int ask_in_child(const struct question *q, int64_t limit_us, struct jobst
 
 	if (rc == 0) {
 		status = await_child(&a, limit_us, q->rest);
+		if (shared->command > 1) /* the child was ended before its command */
+			(void)kill(-shared->command, SIGKILL);
 		memcpy(q->out, shared->out, (shared->filled < q->n ? shared->filled : q->n) * q->size);
 		if (shared->code != 0)
-			rc = js_error_set(error, shared->code, "%s%.*s",
+			rc = js_error_why(error, shared->code, number_of_words(shared->text), "%s%.*s",
 					  shared->code == JOBSTACK_EFILE ? "Slurm: " : "",
 					  (int)sizeof(shared->text) - 1, shared->text);
 		else if (!shared->finished && shared->filled < q->enough)

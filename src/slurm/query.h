@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* One job as Slurm has it.  Times are microseconds since 1970, or -1: not known (yet). */
 struct js_slurm_job {
@@ -36,10 +37,11 @@ struct js_slurm_step {
 	int32_t look;	    /* 1: DOWN is wanted also of a step that the controller has */
 	int32_t listed;	    /* the controller has it: 1 yes, 0 no, -1 not known */
 	int32_t at_node; /* asked if it is not listed: the node's slurmd answers, and has it: 1; answers, and does not:
-			  * 0; does not answer, or says something else: -1 */
+			  * 0; does not answer, or says something else: -1; or JS_SLURM_NOT_ASKED */
 	int32_t down;	 /* the controller says that the node is down or does not respond: 1; then it is not asked */
 };
 #define JS_SLURM_BATCH 0xfffffffbu
+#define JS_SLURM_NOT_ASKED (-2) /* without the module, no node can be asked */
 
 /* A job that belongs to a stack, by its name or comment.  Of an array: a task that runs, or all that have not begun. */
 struct js_slurm_queued {
@@ -85,10 +87,11 @@ struct js_slurm_ops {
 		      void *ctx, char *error, size_t error_size);
 };
 
-/* The same table for Slurm's own commands (commands.c), which are asked where there is no module.  Called in the child
- * before: changes its environment; one answer may take ANSWER_US. */
+/* The same table for Slurm's own commands (commands.c), which are used if there is no module.  Called in the child
+ * before: changes its environment; one answer may take ANSWER_US; *GROUP is the process group of the command that is
+ * running, or 0. */
 extern const struct js_slurm_ops js_slurm_commands;
-void js_slurm_commands_begin(int64_t answer_us);
+void js_slurm_commands_begin(int64_t answer_us, pid_t *group);
 
 /* $JOBSTACK_SLURM chooses: "module" or "commands" (else: the module, or if that can't be used the commands).
  *
@@ -104,9 +107,9 @@ struct js_slurm_where {
 int js_slurm_find(const struct js_slurm_where *where, struct js_buf *found, struct jobstack_error *error);
 
 /* Asks for one job.  Returns 0 with *OUT filled; 1 if Slurm does not know it (never did, or it is too long ago);
- * or a negative code: JOBSTACK_EMISSING no module, JOBSTACK_ECONFLICT a module that does not fit, JOBSTACK_EFILE
- * no answer (no configuration, controller down, time limit).  No answer means that nothing is known.  Takes some
- * 20 ms, up to the limit.
+ * or a negative code: JOBSTACK_EMISSING no module and no squeue, JOBSTACK_ECONFLICT a module that does not fit and no
+ * squeue, JOBSTACK_EFILE no answer (no configuration, controller down, time limit).  No answer means that nothing is
+ * known.  Takes some 20 ms, up to the limit.
  *
  * It forks, and collects its child by its pid: not to be called where another thread collects whatever child ends. */
 int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_slurm_job *out,

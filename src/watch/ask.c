@@ -175,7 +175,7 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 		return;
 	if (step->at_node != 0) {
 		len = strlen(s->hint);
-		if (step->at_node < 0)
+		if (step->at_node < 0 && step->at_node != JS_SLURM_NOT_ASKED)
 			(void)snprintf(s->hint + len, sizeof(s->hint) - len, "%snode %.100s does not answer",
 				       len > 0 ? ", " : "", s->node);
 	} else if (job->terminal)

@@ -24,6 +24,8 @@ static int check_module(struct doctor *d)
 {
 	static const char without[] = "jobstack works without it, but entries of dead workers are requeued only when "
 				      "their lease ends: build jobstack with this Slurm's headers";
+	static const char chosen[] = "unset $JOBSTACK_SLURM to use the plugin, which finds dead workers before their "
+				     "lease ends";
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LIMIT_US};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t began = js_clock_mono_us();
@@ -36,12 +38,9 @@ static int check_module(struct doctor *d)
 	if (status == 0 && !conf.by_commands)
 		doctor_ok(d, "Slurm plugin", "Slurm is queried through libslurm");
 	else if (status == 0)
-		doctor_warn(
-			d, "Slurm plugin",
-			"jobstack works all the same, but entries of workers that died with their step, job or node "
-			"are requeued only when their lease ends: build jobstack with this Slurm's headers",
-			"not used: Slurm is queried through squeue and scontrol%s%s",
-			conf.no_module[0] != '\0' ? ": " : " ($JOBSTACK_SLURM)", conf.no_module);
+		doctor_warn(d, "Slurm plugin", conf.no_module[0] != '\0' ? without : chosen,
+			    "not used: Slurm is queried through squeue and scontrol%s%s",
+			    conf.no_module[0] != '\0' ? ": " : " ($JOBSTACK_SLURM)", conf.no_module);
 	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
 		doctor_warn(d, "Slurm", "on a cluster, set $SLURM_CONF to the path of its slurm.conf",
 			    "its programs are installed, but not configured: `jobstack run` and jobstack-worker work "
