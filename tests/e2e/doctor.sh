@@ -10,6 +10,11 @@ timeout 300 jobstack doctor --json --srun >out # on whichever node is free: othe
 is 'nothing fails' "$?" 0
 row() { jq -r --arg c "$1" --arg w "$2" 'select(.check==$c and (.where|test($w)))|"\(.level): \(.text)"' out; }
 like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab" answers jobstack after [0-9]+ ms$'
+plugin='^ok: Slurm is queried through libslurm$'
+if [[ ${JOBSTACK_SLURM-} == commands ]]; then
+	plugin='^warn: not used: Slurm is queried through squeue and scontrol \(\$JOBSTACK_SLURM\)$'
+fi
+like 'how Slurm is asked' "$(row 'Slurm plugin' .)" "$plugin"
 like 'arrays' "$(row arrays .)" '^ok: MaxArraySize=20001, MaxJobCount=50000$'
 like 'KillWait' "$(row KillWait .)" '^warn: 5 sec$'
 like 'processes' "$(row processes .)" '^warn: ProctrackType=proctrack/linuxproc$'

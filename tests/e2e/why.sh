@@ -16,6 +16,7 @@ held=$(job --hold --job-name=jobstack-mine)
 later=$(job --begin=now+1hour --job-name=other --comment=jobstack:mine)
 array=$(job --hold --array=1-40%5 --job-name=jobstack-mine)
 job --hold --job-name=jobstack-mine2 >/dev/null
+job --hold --job-name=other@place --comment=$'two\nlines' >/dev/null
 text=$(whys)
 like 'one that is held' "$text" "slurm_pending its Slurm job $held in the partition [^ ]+ is PENDING: JobHeldUser"
 like 'one for later, known by its comment, and when' "$text" "its Slurm job $later in .* is PENDING: BeginTime, expected to start at 20[0-9-]+T[0-9:]+Z"
