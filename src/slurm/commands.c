@@ -79,6 +79,8 @@ static int explain(const char *program, const struct said *s, char *error, size_
 	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n')
 		if (line[strspn(line, " \t\r\n")] != '\0' && *line != '\n')
 			last = line;
+	if (strncmp(last, program, strlen(program)) == 0 && strncmp(last + strlen(program), ": ", 2) == 0)
+		last += strlen(program) + 2; /* said once is enough */
 	if (s->out.len >= OUTPUT_MAX)
 		(void)snprintf(error, error_size, "%s printed more than 4 MiB", program);
 	else if (*last != '\0')

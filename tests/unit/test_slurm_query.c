@@ -503,6 +503,7 @@ static void test_command_failures(void **state)
 	wrap_command("scontrol", "echo 'scontrol: fatal: Could not establish a configuration source' >&2; exit 1");
 	assert_int_equal(js_slurm_conf(&where, &conf, &error), JOBSTACK_EFILE);
 	assert_int_equal(error.server_errno, JS_WHY_NO_SLURM_CONFIG);
+	assert_string_equal(error.text, "Slurm: scontrol: fatal: Could not establish a configuration source");
 }
 
 /* What squeue finds around it: none of our variables or descriptors. */
