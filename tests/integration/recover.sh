@@ -7,7 +7,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-export JOBSTACK_MODULE_DIR=$PWD/none # no Slurm, unless a test says otherwise
+export JOBSTACK_SLURM=module JOBSTACK_MODULE_DIR=$PWD/none # no Slurm, unless a test says otherwise
 unset "${!SLURM_@}"
 
 push() { numbered 1 "$2" | jobstack push -q -s "$1" >/dev/null; }
