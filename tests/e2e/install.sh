@@ -64,10 +64,12 @@ numbered 1 10 | jobstack push -q -s shim >/dev/null
 check 'a shim for persistent commands is there' worker -s shim --persistent -- bash -c \
 	'. moved/share/jobstack/shims/jobstack-persistent.sh; process() { [[ $1 == /d/* ]]; }; jobstack_persistent process'
 is '... and does it' "$(ledger shim)" '10 0 0 0 0 0'
-# without the module everything works but the question whether a job is over, and that is a plain message
+# without the module squeue is asked; without both everything works but questions to Slurm, and that is a plain message
 rm "$module"
-jobstack push -q -s without /x >/dev/null
-SLURM_JOB_ID=7 jobstack pop -s without >out 2>err
+jobstack push -q -s without /x /y >/dev/null
+JOBSTACK_SLURM=module SLURM_JOB_ID=4000000 jobstack pop -s without >out 2>err
 like 'without the module: a plain message' "$(cat err)" "can't find jobstack's Slurm plugin"
 check '... and it works' jobstack close -s without 1 --attempt 1
+SLURM_JOB_ID=4000000 jobstack pop -s without >out 2>err
+like '... unless there is squeue, which is asked then' "$(cat err)" 'the end of the Slurm job 4000000 is unknown(: Slurm.*)?$'
 finish
