@@ -20,8 +20,9 @@
 #include <string.h>
 
 #define PAGE 20000 /* attempts looked at by one query */
-/* Entries in one transaction, and in one that is archived before; and how many terms name them at most. */
-#define CHUNK 2000
+/* Entries in one transaction, and in one that is archived before; and how many terms name them at most: intervals, and
+ * each attempt of those that have several. */
+#define CHUNK 5000
 #define CHUNK_TOLD 500
 #define TERMS 500
 /* Entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr. */
@@ -38,11 +39,12 @@ struct pruning {
 	struct js_stack stack;
 	const struct jobstack_prune_options *o;
 	struct jobstack_prune_result result;
-	int64_t before_us;	 /* what ended before this moment of the server's goes */
-	uint64_t low, high, end; /* the page: numbers above low, up to high; the last one there is */
+	int64_t before_us;	     /* what ended before this moment of the server's goes */
+	uint64_t low, high, end;     /* the page: numbers above low, up to high; the last one there is */
+	uint64_t read, read_attempt; /* attempts are read up to this one */
 	struct js_leftover *left;
 	int stopped;
-	size_t n, at;
+	size_t rows, n;
 	struct done list[PAGE]; /* of the page */
 	struct chunk {
 		struct done list[CHUNK];
@@ -63,10 +65,15 @@ static void take_done(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
 
-	if (row == NULL)
-		p->n = 0;
-	else if (p->n < PAGE)
-		p->list[p->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
+	if (row == NULL) {
+		p->n = p->rows = 0;
+		return;
+	}
+	p->rows++;
+	p->read = js_row_u64(row, 0);
+	p->read_attempt = js_row_u64(row, 1);
+	if (js_row_u64(row, 2) != 0 && p->n < PAGE)
+		p->list[p->n++] = (struct done){p->read, p->read_attempt, 0};
 }
 
 /* Marks the entries of the page that are in a claim. */
@@ -139,21 +146,16 @@ static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
 	js_sql_add(sql, ")");
 }
 
-/* The page behind p->low, by the primary key of attempt. */
+/* The next page, along the primary key of attempt.  What is read of its last entry may be a part: that entry belongs to
+ * the next page then, where its final attempt is. */
 static int read_done_page(struct pruning *p, struct jobstack_error *error)
 {
-	JS_TRY(js_handle_ask_number(
-		p->handle, &p->high, error,
-		"SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 "
-		"OFFSET %u",
-		p->stack.id, p->low, (uint64_t)PAGE - 1));
-	if (p->high > p->end)
-		p->high = p->end;
 	JS_TRY(js_handle_ask(
 		p->handle, take_done, p, error,
-		"SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND "
-		"final=1 AND ended<%t ORDER BY entry_id",
-		p->stack.id, p->low, p->high, p->before_us));
+		"SELECT entry_id,attempt,final=1 AND ended<%t FROM attempt WHERE stack_id=%u AND entry_id BETWEEN %u "
+		"AND %u AND (entry_id>%u OR attempt>%u) ORDER BY entry_id,attempt LIMIT %u",
+		p->before_us, p->stack.id, p->read, p->end, p->read, p->read_attempt, (uint64_t)PAGE));
+	p->high = p->rows < PAGE ? p->end : p->read - 1;
 	return leave_claimed(p, error);
 }
 
@@ -206,50 +208,36 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 	return sum;
 }
 
-/* How many entries at the head of the list go in one transaction.  The statements name intervals, and entries with
- * several attempts. */
+/* How many entries at the head of the list go in one transaction. */
 static size_t chunk_of(const struct pruning *p, const struct done *list, size_t n)
 {
 	size_t most = p->o->item == NULL ? CHUNK : CHUNK_TOLD, i = 0;
 
 	for (size_t terms = 0; i < n && i < most; i++) {
-		terms += (size_t)(i == 0 || list[i].entry != list[i - 1].entry + 1) + (list[i].attempts > 1);
+		terms += (size_t)(i == 0 || list[i].entry != list[i - 1].entry + 1);
+		terms += list[i].attempts > 1 ? list[i].attempts : 0;
 		if (i > 0 && terms > TERMS)
 			break;
 	}
 	return i;
 }
 
-/* The last attempts, each at the number that was read.  An entry with several can't be done at its first any more. */
-static void remove_last_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
+/* All attempts, the last one at the number that was read: each row is named, and so are the values of `final`, of which
+ * a requeue changes one. */
+static void remove_attempts_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
 {
-	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1", id);
+	uint64_t rows = attempts_of(list, n);
+
+	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u", id);
 	add_entries(sql, list, n);
-	js_sql_add(sql, " AND (attempt=1");
+	js_sql_add(sql, rows > n ? " AND ((final=1 AND attempt=1" : " AND final=1 AND attempt=1");
 	for (size_t i = 0, any = 0; i < n; i++)
-		if (list[i].attempts > 1)
-			js_sql_add(sql, any++ == 0 ? " OR (entry_id,attempt) IN((%u,%u)" : ",(%u,%u)", list[i].entry,
-				   list[i].attempts);
-	js_sql_stmt(sql,
-		    attempts_of(list, n) > n ? ")) ORDER BY entry_id,attempt LIMIT %u"
-					     : ") ORDER BY entry_id,attempt LIMIT %u",
-		    (uint64_t)n);
-	js_sql_guard(sql, n);
-}
-
-/* The attempts before them. */
-static void remove_earlier_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
-{
-	uint64_t earlier = attempts_of(list, n) - n;
-
-	if (earlier == 0)
-		return;
-	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u AND entry_id IN(", id);
-	for (size_t i = 0, any = 0; i < n; i++)
-		if (list[i].attempts > 1)
-			js_sql_add(sql, any++ == 0 ? "%u" : ",%u", list[i].entry);
-	js_sql_stmt(sql, ") ORDER BY entry_id,attempt LIMIT %u", earlier);
-	js_sql_guard(sql, earlier);
+		for (uint64_t k = 1; list[i].attempts > 1 && k <= list[i].attempts; k++)
+			js_sql_add(sql, any++ == 0 ? ") OR (entry_id,attempt,final) IN((%u,%u,%u)" : ",(%u,%u,%u)",
+				   list[i].entry, k, (uint64_t)(k == list[i].attempts));
+	js_sql_stmt(sql, rows > n ? ")) ORDER BY entry_id,attempt LIMIT %u" : " ORDER BY entry_id,attempt LIMIT %u",
+		    rows);
+	js_sql_guard(sql, rows);
 }
 
 /* Each DELETE stops at its last row and does not read the next one, which may belong to a load whose client is frozen,
@@ -261,8 +249,7 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 
 	js_sql_must(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n,
 		    (uint64_t)n, id);
-	remove_last_sql(&sql, id, list, n);
-	remove_earlier_sql(&sql, id, list, n);
+	remove_attempts_sql(&sql, id, list, n);
 	js_sql_add(&sql, "DELETE FROM entry WHERE stack_id=%u", id);
 	add_entries(&sql, list, n);
 	js_sql_stmt(&sql, " ORDER BY entry_id LIMIT %u", (uint64_t)n);
