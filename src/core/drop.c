@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; after the first
- * transaction none of its entries can be popped; a drop that was refused does not happen later, however late a packet
- * arrives; after an interruption the next drop continues; the stack's own row is deleted last, so that the rest is
- * always found by its name.
+ * transaction none of its entries can be popped; no later transaction deletes more than a chunk of rows; a drop that
+ * was refused does not happen later, however late a packet arrives; after an interruption the next drop continues; the
+ * stack's own row is deleted last, so that the rest is always found by its name.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -83,12 +83,12 @@ static int void_lost_drop(struct dropping *d, struct jobstack_error *error)
 	return status == JS_DB_GUARD ? 0 : status;
 }
 
-/* From here on no entry of the stack can be claimed. With the stack's row and those of its workers locked, no step, no
- * end, no push and no requeue puts a span back.  Still possible are pops of scripts, whose rows are not there yet, and
- * promotions: a pop holds a span, so that a DELETE waits for it, and its claim is seen; a promotion may take a span
- * past the first DELETE, from waiting to ready, but not past the second.  A pop that comes later, even one that has
- * read the state before, finds no span.  The first check is for the workers of the stack: a refused drop has touched
- * no span. */
+/* From here on no entry of the stack can be claimed.  With the stack's row and those of its workers locked, no step, no
+ * end, no push and no requeue puts a span back, and no pop is under way: a worker's pop comes behind its own row, and a
+ * script's behind the stack's.  A pop that comes later reads the new state.  So the spans can go in pieces afterwards.
+ * On a cluster the lock of a worker's row is not known to the other servers.  There what excludes a pop is the DELETE
+ * of its span, so all spans go in this transaction.  The first check is for the workers of the stack: a refused drop
+ * has touched no span. */
 static int close_stack(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t id = d->stack.id;
@@ -101,8 +101,10 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE",
 		    id);
 	js_sql_must(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);
-	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
-	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
+	for (int again = 0; again < 2; again++) { /* a promotion may take a span past the first DELETE */
+		js_sql_only(&sql, JS_SQL_CLUSTER);
+		js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
+	}
 	js_sql_must(&sql, "UPDATE stack SET state=3,note=NULL" UNUSED, id, id, id);
 	status = js_db_commit(d->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
@@ -156,6 +158,7 @@ static const struct {
 	const char *clear, *left;
 	int await_workers; /* before it */
 } tables[] = {
+	{CLEAR("span", " ORDER BY class,`rank`,pos"), 0},
 	{CLEAR("attempt", " ORDER BY entry_id,attempt"), 0},
 	{CLEAR("dead", " ORDER BY entry_id"), 0},
 	{CLEAR("name", " ORDER BY hash"), 0},

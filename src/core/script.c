@@ -40,7 +40,8 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	js_file_random(token, sizeof(token));
 	js_span_promote_sql(&sql, s); /* due retries first: there may be no worker to do it */
 	JS_TRY(js_db_commit(handle->db, &sql, NULL, error));
-	js_worker_insert_sql(&sql, s, token, 1, 0, o);
+	js_worker_insert_sql(&sql, s, token, 1, o);
+	js_sql_guard(&sql, 1);
 	js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
 	if (s->limited)
 		js_span_lock_limit(&sql, s);
@@ -48,6 +49,8 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
 	js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
 	status = js_db_commit(handle->db, &sql, &lost, error);
+	if (status == JS_DB_GUARD) /* the stack is being dropped, or is gone */
+		return JOBSTACK_NOTHING;
 	if (status == JS_DB_DUPLICATE && !lost)
 		return js_error_set(error, JOBSTACK_EBUG,
 				    "the random identifier of this pop is in use already: try again");

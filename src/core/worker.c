@@ -14,26 +14,19 @@
 #define LEASE_US INT64_C(300000000)
 
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
-			  int kept, const struct jobstack_worker_options *o)
+			  const struct jobstack_worker_options *o)
 {
-	if (kept)
-		js_stack_mark_sql(sql, stack->id);
 	js_sql_add(sql,
 		   "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
 		   "slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,"
 		   "slurm_qos,slurm_partition,user,cwd,argv,log,platform) ");
-	js_sql_add(sql,
-		   kept ? "SELECT %k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
-			: "VALUES(%k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
-		   token, stack->id, (uint64_t)(script != 0), o->lease_us > 0 ? o->lease_us : LEASE_US,
+	js_sql_add(sql, "SELECT %k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,", token, stack->id,
+		   (uint64_t)(script != 0), o->lease_us > 0 ? o->lease_us : LEASE_US,
 		   (uint64_t)(o->slots > 0 ? o->slots : 1));
 	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s,%n", o->host, o->boot, o->node, o->pid,
 		   o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
 		   o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log, o->platform);
-	if (kept)
-		js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
-	else
-		js_sql_stmt(sql, ")");
+	js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
 }
 
 int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *stack, uint64_t id,
@@ -47,7 +40,8 @@ int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *s
 	js_file_random(fresh, sizeof(fresh));
 	if (id != 0)
 		js_sql_stmt(&sql, "UPDATE worker SET token=%k WHERE worker_id=%u AND token=%k", fresh, id, token);
-	js_worker_insert_sql(&sql, stack, token, script, 1, o);
+	js_stack_mark_sql(&sql, stack->id);
+	js_worker_insert_sql(&sql, stack, token, script, o);
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%k",
 		    id != 0 ? "blocks the first try of a pop, whose reply was lost" : "popped nothing", token);
 	status = js_db_commit(handle->db, &sql, NULL, error);
@@ -85,7 +79,8 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	JS_THEN(status, js_stack_find(handle, stack, &w->stack, error));
 	if (status != 0)
 		goto fail;
-	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, &o);
+	js_stack_mark_sql(&sql, w->stack.id);
+	js_worker_insert_sql(&sql, &w->stack, w->token, 0, &o);
 	js_sql_guard(&sql, 1);
 	status = js_db_commit(handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)

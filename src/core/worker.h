@@ -35,10 +35,10 @@ struct jobstack_worker {
 	size_t unsettled_n, unsettled_k;
 };
 
-/* Adds the INSERT of a worker row.  With KEPT, nothing is inserted if the stack is being dropped or gone.  A pop needs
- * no such check, which would make it wait for pushes: its row is deleted again if it finds no span. */
+/* Adds the INSERT of a worker row.  Nothing is inserted if the stack is being dropped or gone; the drop waits for one
+ * that came before it.  js_stack_mark_sql comes first, but not for a script's pop: on a cluster it changes a span. */
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
-			  int kept, const struct jobstack_worker_options *options);
+			  const struct jobstack_worker_options *options);
 
 /* Makes sure that an INSERT of a worker row whose reply was lost can't take effect later.  It was sent again, and that
  * went through as worker ID; but the first packet may still reach the server, and would add a second row.  The unique

@@ -138,10 +138,11 @@ static void drop_and_begin(void **state)
 	over(&p);
 }
 
-/* A script's pop comes first: the drop waits for it, and is refused.  It comes behind: it finds nothing. */
+/* A script's pop comes first: the drop waits for it, and is refused.  It comes behind, when no span has been deleted
+ * yet: it finds nothing. */
 static void drop_and_pop(void **state)
 {
-	struct rival d, s;
+	struct rival d, s, w;
 
 	(void)state;
 	push_numbered("popped", NULL, 4);
@@ -165,15 +166,67 @@ static void drop_and_pop(void **state)
 	hold("span WHERE stack_id=%" PRIu64, id_of("popped"));
 	start(&d, do_drop);
 	until_waiting(1);
+	GIVES(JOBSTACK_NOTHING, do_pop(&s));
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM span WHERE stack_id=%" PRIu64, id_of("popped")), 1);
+	release();
+	ENDS(&d, 0);
+	dropped("popped");
+	/* or while the drop's first transaction is under way */
+	push_numbered("popped", NULL, 4);
+	w = rival_worker("popped", 0);
+	hold("worker WHERE worker_id=%" PRIu64, w.id);
+	start(&d, do_drop);
+	until_waiting(1);
 	start(&s, do_pop);
 	until_waiting(2);
 	release();
+	ENDS(&s, JOBSTACK_NOTHING);
+	OK(do_end(&w));
 	ENDS(&d, 0);
-	ENDS(&s, s.status);
-	assert_true(s.status == JOBSTACK_NOTHING || s.status == JOBSTACK_EMISSING);
 	dropped("popped");
+	over(&w);
 	over(&d);
 	over(&s);
+}
+
+/* The same with a worker's pop. */
+static void drop_and_worker_pop(void **state)
+{
+	struct rival d, w;
+
+	(void)state;
+	push_numbered("stepped", NULL, 4);
+	d = rival("stepped");
+	w = rival_worker("stepped", 0);
+	w.k = 1;
+	hold("span WHERE stack_id=%" PRIu64, id_of("stepped"));
+	start(&w, do_step);
+	until_waiting(1);
+	start(&d, do_drop);
+	until_waiting(2);
+	release();
+	ENDS(&w, 0);
+	ENDS(&d, JOBSTACK_ECONFLICT);
+	audit("stepped", 3, 1, 0, 0);
+	w.n = 1;
+	w.k = 0;
+	w.outcome[0] = outcome(jobstack_batch_entry(&w.batch, 0)->entry, 1, JOBSTACK_DONE, 0);
+	OK(do_step(&w));
+	jobstack_batch_free(&w.batch);
+	w.n = 0;
+	w.k = 1;
+	hold("span WHERE stack_id=%" PRIu64, id_of("stepped"));
+	start(&d, do_drop);
+	until_waiting(1);
+	OK(do_step(&w));
+	assert_int_equal(w.batch.count, 0);
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM span WHERE stack_id=%" PRIu64, id_of("stepped")), 1);
+	OK(do_end(&w));
+	release();
+	ENDS(&d, 0);
+	dropped("stepped");
+	over(&d);
+	over(&w);
 }
 
 /* What a cut short drop has left of an abandoned --atomic push, and a push --unique that comes then: no name is left
@@ -293,7 +346,7 @@ static void drop_unheard(void **state)
 	proxy_arm(&between, PROXY_KEEP, 0);
 	start(&d, do_drop);
 	proxy_caught(&between);
-	hold("span WHERE stack_id=%" PRIu64, id_of("unheard"));
+	hold("stack WHERE name='unheard'");
 	proxy_forward(&between);
 	until_waiting(1);
 	proxy_drop_client(&between);
@@ -348,28 +401,40 @@ static void drop_and_drop(void **state)
 	over(&d);
 }
 
-/* Cut short, it goes on, though a push shows a sign of life that was silent when it began. */
+/* Cut short before or behind its first span, it goes on, though a push shows a sign of life that was silent when it
+ * began.  Until then nothing can be popped. */
 static void drop_again(void **state)
 {
-	struct rival d = rival("again");
-
 	(void)state;
-	push_numbered("again", NULL, 4);
-	(void)sql(holder, "UPDATE stack SET state=3 WHERE name='again'");
-	(void)sql(holder, "DELETE FROM span WHERE stack_id=%" PRIu64, id_of("again"));
-	(void)sql(holder, "UPDATE push SET ended=NULL WHERE stack_id=%" PRIu64, id_of("again"));
-	OK(do_drop(&d));
-	dropped("again");
-	over(&d);
+	for (int spans = 0; spans < 2; spans++) {
+		struct rival d = rival("again"), s = rival("again"), w;
+
+		push_numbered("again", NULL, 4);
+		w = rival_worker("again", 0);
+		(void)sql(holder, "UPDATE stack SET state=3 WHERE name='again'");
+		if (!spans)
+			(void)sql(holder, "DELETE FROM span WHERE stack_id=%" PRIu64, id_of("again"));
+		(void)sql(holder, "UPDATE push SET ended=NULL WHERE stack_id=%" PRIu64, id_of("again"));
+		s.k = w.k = 1;
+		GIVES(JOBSTACK_NOTHING, do_pop(&s));
+		OK(do_step(&w));
+		assert_int_equal(w.batch.count, 0);
+		OK(do_end(&w));
+		OK(do_drop(&d));
+		dropped("again");
+		over(&d);
+		over(&s);
+		over(&w);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),	 SCHEDULE(drop_and_begin),
-		SCHEDULE(drop_and_pop),	      SCHEDULE(drop_and_pushes), SCHEDULE(prune_and_drop),
-		SCHEDULE(drop_late),	      SCHEDULE(drop_unheard),	 SCHEDULE(drop_refused),
-		SCHEDULE(drop_and_drop),      SCHEDULE(drop_again)};
+		SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),	     SCHEDULE(drop_and_begin),
+		SCHEDULE(drop_and_pop),	      SCHEDULE(drop_and_worker_pop), SCHEDULE(drop_and_pushes),
+		SCHEDULE(prune_and_drop),     SCHEDULE(drop_late),	     SCHEDULE(drop_unheard),
+		SCHEDULE(drop_refused),	      SCHEDULE(drop_and_drop),	     SCHEDULE(drop_again)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }
