@@ -162,7 +162,8 @@ static void explain_nothing(struct cli *cli)
 	if (s->state == JOBSTACK_PAUSED)
 		cli_say(cli, "nothing is ready: " CLI_IS_PAUSED, cli->stack, cli->stack);
 	else if (s->state != JOBSTACK_OPEN)
-		cli_say(cli, "nothing is ready: the stack \"%s\" is cancelled", cli->stack);
+		cli_say(cli, "nothing is ready: the stack \"%s\" is %s", cli->stack,
+			s->state == JOBSTACK_DROPPING ? "being dropped" : "cancelled");
 	else if (s->waiting > 0)
 		cli_say(cli, "nothing is ready: %" PRIu64 " waiting for a retry, the next in %s", s->waiting,
 			view_duration(s->next_due_us).text);

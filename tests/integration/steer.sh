@@ -157,16 +157,22 @@ exec 7>&-
 wait $pusher
 check 'then it goes' prints 0 '{"stack":"busy","dropped":4}' jobstack drop -s busy --yes --json
 
-# killed in the middle: a session of ours holds an entry, where it has to wait
-numbered 1 3 | jobstack push -q -s killed --unique --max-running 3 >/dev/null
+# killed in the middle, between two pieces of 5,000 spans: a session of ours holds one of the 12,000 retries
+numbered 1 12000 | jobstack push -q -s killed --unique --max-running 3 >/dev/null
 worker -s killed --max-entries 1 -- true
+numbered 1 1 | jobstack push -q -s another >/dev/null
+sql "SET @s=(SELECT stack_id FROM stack WHERE name='killed'); DELETE FROM span WHERE stack_id=@s;
+	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,0,0,entry_id,entry_id,entry_id,2,1,0,NULL FROM entry WHERE stack_id=@s AND entry_id>1"
+spans_are() { [[ $(sql "SELECT COUNT(*) FROM span WHERE stack_id=(SELECT stack_id FROM stack WHERE name='killed')") == "$1" ]]; }
+check 'all are retries' spans_are 11999
 coproc HOLD { exec "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B -n "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")"; }
-echo "START TRANSACTION; SELECT entry_id FROM entry WHERE stack_id=$(sql "SELECT stack_id FROM stack WHERE name='killed'") AND entry_id=3 FOR UPDATE;" >&"${HOLD[1]}"
+echo "START TRANSACTION; SELECT pos FROM span WHERE stack_id=$(sql "SELECT stack_id FROM stack WHERE name='killed'") AND class=0 AND \`rank\`=0 AND pos=9000 FOR UPDATE;" >&"${HOLD[1]}"
 read -r -u "${HOLD[0]}" held
-is 'an entry is held' "$held" 3
+is 'a retry is held' "$held" 9000
 jobstack drop -q -s killed --yes 2>drop.err &
 dropper=$!
-check 'a drop waits for it' wait_for 20 state_is killed 3
+check 'a drop waits for it' wait_for 20 spans_are 6999
+check '... status, and a pop of another stack, do not' eval 'state_is killed 3 && jobstack status >/dev/null && eval "$(jobstack pop -s another)" && jobstack close -q -s another'
 kill -KILL $dropper
 wait $dropper 2>/dev/null
 is 'it is killed: the stack is half gone' "$(field killed state)" dropping
@@ -174,10 +180,11 @@ for command in 'push /more' 'push --unique /more' 'pause' 'resume' 'cancel --all
 	check "nothing can be done with it: $command" says 1 'being dropped.*jobstack drop' jobstack ${command%% *} -s killed ${command#"${command%% *}"}
 done
 check '... no worker begins' says 1 'being dropped' worker -s killed -- true
-check '... nothing is popped' fails_with 1 jobstack pop -s killed
+check '... nothing is popped' says 1 'is being dropped' jobstack pop -s killed
 echo "ROLLBACK;" >&"${HOLD[1]}"
 exec {HOLD[1]}>&-
-check 'drop again goes on' prints 0 'dropped the stack "killed" with 3 entries' jobstack drop -s killed --yes
+check '... though spans are left, which nobody holds' eval 'fails_with 1 jobstack pop -s killed && ! spans_are 0'
+check 'drop again goes on' prints 0 'dropped the stack "killed" with 12000 entries' jobstack drop -s killed --yes
 check 'and nothing of it is left' jobstack check
 
 # workers that idle leave
