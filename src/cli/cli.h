@@ -228,6 +228,9 @@ int cli_is_here(const struct jobstack_worker_row *worker);
 int cli_set_state(struct cli *cli, enum jobstack_stack_state to, const char *note, const char *now,
 		  const char *already);
 
+/* The directory of the schema's .sql files. */
+const char *cli_schema_dir(void);
+
 /* The subcommands. */
 extern const struct cli_frame cli_init, cli_push, cli_pop, cli_close, cli_renew, cli_status, cli_list, cli_show,
 	cli_logs, cli_requeue, cli_kill, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune,

@@ -11,7 +11,7 @@
 
 /* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the
  * source's. */
-static const char *schema_dir(void)
+const char *cli_schema_dir(void)
 {
 	static char path[PATH_MAX + 64];
 
@@ -33,7 +33,7 @@ static int create_schema(struct cli *cli)
 {
 	struct jobstack_init_report report = JOBSTACK_INIT_REPORT_INIT;
 
-	if (jobstack_init(cli->handle, dir != NULL ? dir : schema_dir(), &report, &cli->error) != 0)
+	if (jobstack_init(cli->handle, dir != NULL ? dir : cli_schema_dir(), &report, &cli->error) != 0)
 		return cli_fail(cli);
 	if (report.created_database)
 		cli_say(cli, "created the database");

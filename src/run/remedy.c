@@ -59,6 +59,9 @@ static const char *remedy_noperm(unsigned why, const char *file)
 		return js_remedy_for("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 "
 				     "and any ssl-mode weaker than VERIFY_CA",
 				     file != NULL ? file : "the option file");
+	case 1142: /* a statement on a table is denied */
+		return "this account may not change anything if `jobstack server share --read-only` made it; else ask "
+		       "the database's admin for the GRANTs in docs/ADMIN.md";
 	default: return "ask the database's admin for the GRANTs in docs/ADMIN.md";
 	}
 }
@@ -71,6 +74,9 @@ const char *js_remedy(const struct jobstack_error *error, const char *file)
 	case JOBSTACK_ENODB: return remedy_server(why);
 	case JOBSTACK_EPERM: return remedy_noperm(why, file);
 	case JOBSTACK_ESCHEMA:
+		if (why == JS_WHY_SET_ASIDE)
+			return "name the new server's option file in $JOBSTACK_DEFAULTS_FILE, or repeat `jobstack "
+			       "server restore FILE --replace`";
 		return why == JOBSTACK_WHY_SCHEMA_NEWER ? "install the newer jobstack on this machine"
 							: "run `jobstack init`";
 	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;

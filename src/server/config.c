@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,7 +48,7 @@ static int replace_and_wipe(const char *path, mode_t mode, struct js_buf *t, str
 }
 
 /* 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
-static void make_password(char password[JS_CONFIG_PASSWORD])
+void js_config_make_password(char password[JS_CONFIG_PASSWORD])
 {
 	js_file_random_hex(password, JS_CONFIG_PASSWORD - 1);
 }
@@ -70,7 +71,7 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 		return js_error_access(error, "%s can't be read", layout->password);
 	}
 	js_buf_reset(&t);
-	make_password(password);
+	js_config_make_password(password);
 	js_buf_printf(&t, "%s\n", password);
 	return replace_and_wipe(layout->password, 0600, &t, error);
 }
@@ -146,7 +147,7 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 	struct js_buf t = {0};
 	int status;
 
-	make_password(root);
+	js_config_make_password(root);
 	/* one statement per line: the server reads an init file by lines */
 	js_buf_str(&t, "CREATE DATABASE IF NOT EXISTS jobstack CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;\n");
 	js_buf_printf(&t, "CREATE USER IF NOT EXISTS 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
@@ -261,6 +262,7 @@ static int refresh_file(const char *path, mode_t mode, struct js_buf *text, stru
 int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
 		     struct jobstack_error *error)
 {
+	int owns = strcmp(address->user, "jobstack") == 0;
 	char ca[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
 
@@ -270,11 +272,14 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 		return js_error_file(error, "%s can't be read", layout->ca);
 	}
 	JS_TRY(refresh_file(ca, 0644, &t, error));
-	js_buf_printf(&t,
-		      SIGN " start; it is replaced when the server's address changes.\n" DATA
-			   "=%s\n[client]\nhost=%s\nport=%u\nuser=jobstack\npassword=%s\n",
-		      layout->dir, address->host, address->port, address->password);
-	add_option_line(&t, "ssl-ca", ca);
+	if (owns)
+		js_buf_printf(&t, SIGN " start; it is replaced when the server's address changes.\n" DATA "=%s\n",
+			      layout->dir);
+	else
+		js_buf_printf(&t, SIGN " share: keep %s beside this file.\n", basename(ca));
+	js_buf_printf(&t, "[client]\nhost=%s\nport=%u\nuser=%s\npassword=%s\n", address->host, address->port,
+		      address->user, address->password);
+	add_option_line(&t, "ssl-ca", owns ? ca : basename(ca));
 	/* "=1", because MariaDB Connector/C ignores the bare word */
 	js_buf_str(&t, address->mysql ? "ssl-mode=VERIFY_IDENTITY\n" : "ssl-verify-server-cert=1\n");
 	js_buf_str(&t, "[jobstack]\ndatabase=jobstack\n");

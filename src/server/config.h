@@ -25,6 +25,9 @@ struct js_config {
 /* Reads the password of the database user, or creates one.  The caller wipes PASSWORD. */
 int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_PASSWORD], struct jobstack_error *error);
 
+/* A new one. */
+void js_config_make_password(char password[JS_CONFIG_PASSWORD]);
+
 /* Writes my.cnf, the only option file that the server reads. */
 int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
 		     struct jobstack_error *error);
@@ -42,7 +45,7 @@ int js_config_client_check(const char *path, struct jobstack_error *error);
 struct js_config_address {
 	const char *host;
 	unsigned port;
-	const char *password;
+	const char *user, *password;
 	int mysql; /* MySQL: its programs have another option for TLS than MariaDB's */
 };
 
@@ -50,6 +53,8 @@ struct js_config_address {
  * one's "HOST:PORT" to WHERE. */
 int js_config_client_other(const char *path, const char *password, char *where, size_t size);
 
-/* Writes the client's option file, and the CA's certificate beside it, unless both have this content already. */
+/* Writes the client's option file (for another user than jobstack: without the server's directory, and such that it
+ * can be copied together with the certificate), and the CA's certificate beside it, unless both have this content
+ * already. */
 int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
 		     struct jobstack_error *error);

@@ -289,7 +289,7 @@ static void clean_up_start(struct start *s)
 /* After the first answer: removes the file with the password, and writes the client's option file. */
 static int finish_start(struct start *s)
 {
-	struct js_config_address address = {s->owner.bind, s->owner.port, s->password, s->program.mysql};
+	struct js_config_address address = {s->owner.bind, s->owner.port, "jobstack", s->password, s->program.mysql};
 	char other[300];
 
 	(void)unlink(s->work.layout.init);

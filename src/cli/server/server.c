@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cli/server/data.h"
 #include "cli/server/job.h"
 #include "server/server.h"
 #include "view/amount.h"
@@ -21,6 +22,8 @@
 static struct js_server_options server;
 static uint64_t port;
 static struct cli_words again;
+static int replace, given_file;
+static const char *read_only, *removed;
 
 static int take_again_word(struct cli *cli, void *ctx, int key, const char *arg)
 {
@@ -55,6 +58,9 @@ static const struct js_opt table[] = {
 	 "start although a server on another host has the directory;\n"
 	 "only if you are sure that this other server is gone for good",
 	 CLI_FLAG(&server.takeover)},
+	{0, "replace", NULL, "restore, move: delete what the database has", CLI_FLAG(&replace)},
+	{0, "read-only", "FILE", "share: write the option file of an account that may only read", CLI_NAME(&read_only)},
+	{0, "remove", "NAME", "share: remove the account read-NAME", CLI_NAME(&removed)},
 	{0, "again", "WORD", NULL,
 	 CLI_BY(take_again_word, &again)}, /* a word of the command that submits the next job; `submit` writes these */
 	CLI_OPTS_JSON,
@@ -63,7 +69,7 @@ static const struct js_opt table[] = {
 
 static const struct js_opts opts = {
 	.command = "jobstack server",
-	.usage = "start|stop|status|run|submit [OPTION...]",
+	.usage = "start|stop|status|run|backup|restore|upgrade|move|share|submit [FILE] [OPTION...]",
 	.about = "Runs a MariaDB or MySQL server of your own: its data in one directory, a generated password,\n"
 		 "TLS with its own CA, every commit flushed to disk.\n\n"
 		 "  start   starts it in the background; harmless if it is already running\n"
@@ -71,6 +77,11 @@ static const struct js_opts opts = {
 		 "          SIGTERM and SIGINT stop it\n"
 		 "  stop    stops it and waits until it is gone\n"
 		 "  status  shows its state; exit status 1 if it is not running\n"
+		 "  backup FILE   writes the whole database to one file, while workers go on\n"
+		 "  restore FILE  fills an empty database from such a file\n"
+		 "  upgrade       serves the data by a newer MariaDB, and keeps a copy of them\n"
+		 "  move FILE     moves the database to the server of the option file FILE\n"
+		 "  share         makes an account that may only read, for a colleague (--read-only, --remove)\n"
 		 "  submit  runs it as a Slurm job that submits its successor: see jobstack server submit --help",
 	.table = table,
 	.notes = "The directory may be on a shared file system, but only one host at a time runs a server on it.\n"
@@ -258,6 +269,54 @@ static int run_server_run(struct cli *cli, struct js_server_options *options, co
 	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
 }
 
+/* The name of the account: the name of the file, without .cnf. */
+static int run_server_share(struct cli *cli, const struct js_server_options *options)
+{
+	const char *slash = read_only != NULL ? strrchr(read_only, '/') : NULL, *base;
+	struct js_server_info info;
+	char name[300];
+
+	if ((read_only == NULL) == (removed == NULL))
+		return cli_usage(cli, "give one of --read-only FILE and --remove NAME");
+	base = removed != NULL ? removed : slash != NULL ? slash + 1 : read_only;
+	(void)snprintf(name, sizeof(name), "%s", base);
+	if (removed == NULL && strlen(name) > 4 && strcmp(name + strlen(name) - 4, ".cnf") == 0)
+		name[strlen(name) - 4] = '\0';
+	if (js_server_share(options, name, read_only, &info, &cli->error) != 0)
+		return fail_server(cli);
+	if (removed != NULL) {
+		cli_say(cli, "the account read-%s is gone", name);
+		return CLI_YES;
+	}
+	(void)snprintf(info.owner.client_file, sizeof(info.owner.client_file), "%s", read_only);
+	if (try_login(cli, &info) != 0)
+		return fail_server(cli);
+	if (!cli->quiet)
+		(void)printf(
+			"the account read-%s may only read\nhand over both files, to be kept in one directory, mode "
+			"600: %s and its certificate %.*s-ca.pem\n`jobstack server share --remove %s` ends it\n",
+			name, read_only, (int)(base - read_only + (long)strlen(name)), read_only, name);
+	return CLI_YES;
+}
+
+static int run_server_upgrade(struct cli *cli, const struct js_server_options *options)
+{
+	struct js_server_info info;
+	char kept[JS_LAYOUT_PATH];
+	int status;
+
+	cli_catch_signals();
+	status = js_server_upgrade(options, &info, kept, &cli->error);
+	if (status == 1) {
+		cli_say(cli, "nothing to upgrade: the data are of this version already");
+		return CLI_YES;
+	}
+	if (status < 0 || try_login(cli, &info) != 0)
+		return fail_server(cli);
+	cli_say(cli, "the data of the older version are in %s: remove them when all works", kept);
+	return print_started(cli, &info, "running");
+}
+
 static int run_server_stop(struct cli *cli, const struct js_server_options *options)
 {
 	struct js_server_info info;
@@ -302,6 +361,13 @@ static int expand_host(const char *bind, char *out, size_t size)
 	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
 }
 
+#define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit"
+
+static int takes_file(const char *verb)
+{
+	return strcmp(verb, "backup") == 0 || strcmp(verb, "restore") == 0 || strcmp(verb, "move") == 0;
+}
+
 static int parse_server(struct cli *cli, int argc, char **argv)
 {
 	int status = cli_parse(cli, &opts, argc, argv, NULL);
@@ -309,12 +375,14 @@ static int parse_server(struct cli *cli, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	server.port = (unsigned)port;
-	if (cli->words_n != 1)
+	if (cli->words_n == 0)
+		return cli_usage(cli, "give one of " VERBS);
+	if (cli->words_n != (takes_file(cli->words[0]) ? 2 : 1))
 		return cli_usage(cli,
-				 cli->words_n == 0
-					 ? "give one of start, stop, status, run, submit"
-					 : "too many arguments: \"%s\" (give one of start, stop, status, run, submit)",
-				 cli->words_n == 0 ? "" : cli->words[cli->words_n - 1]);
+				 takes_file(cli->words[0]) ? "%s takes one file"
+							   : "too many arguments after %s (give one of " VERBS ")",
+				 cli->words[0]);
+	given_file = server.client_file != NULL;
 	JS_TRY(cli_server_paths(cli, &server));
 	return CLI_GO_ON;
 }
@@ -336,6 +404,8 @@ int cli_server_main(int argc, char **argv)
 	status = parse_server(&cli, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
+	if (given_file)
+		cli.defaults_file = server.client_file;
 	verb = cli.words[0];
 	if (again.n > 0 && server.bind != NULL && expand_host(server.bind, bind, sizeof(bind)) == 0)
 		server.bind = bind;
@@ -347,11 +417,21 @@ int cli_server_main(int argc, char **argv)
 		status = run_server_stop(&cli, &server);
 	else if (strcmp(verb, "status") == 0)
 		status = run_server_status(&cli, &server);
+	else if (strcmp(verb, "share") == 0)
+		status = run_server_share(&cli, &server);
+	else if (strcmp(verb, "upgrade") == 0)
+		status = run_server_upgrade(&cli, &server);
+	else if (strcmp(verb, "backup") == 0)
+		status = cli_server_backup(&cli, &server, cli.words[1]);
+	else if (strcmp(verb, "restore") == 0)
+		status = cli_server_restore(&cli, &server, cli.words[1], replace);
+	else if (strcmp(verb, "move") == 0)
+		status = cli_server_move(&cli, &server, cli.words[1], replace);
 	else
 		return cli_usage(&cli,
 				 strcmp(verb, "submit") == 0
 					 ? "put %s before its options: jobstack server submit [OPTION...]"
-					 : "unknown argument \"%s\": give one of start, stop, status, run, submit",
+					 : "unknown argument \"%s\": give one of " VERBS,
 				 verb);
 	return cli_end(&cli, status);
 }

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack server backup, restore, move.  Promises: a database in use is replaced only with --replace; after a move the
+ * new database has been checked and has the same numbers, or the old one is still the one in use.
+ */
+#include "cli/server/data.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/server/job.h"
+#include "server/backup.h"
+#include "view/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is known of a database: its name, its schema, the numbers of its stacks as text, its live workers. */
+struct place {
+	struct cli *cli;
+	char database[256];
+	int schema, unread; /* there is a schema; its stacks can't be read */
+	struct js_buf ledger;
+	uint64_t stacks, entries, alive;
+	struct js_backup backup;
+};
+
+static int take_fact(void *ctx, const char *name, const char *value)
+{
+	struct place *p = ctx;
+
+	if (strcmp(name, "database") == 0)
+		(void)snprintf(p->database, sizeof(p->database), "%s", value);
+	p->schema |= strcmp(name, "schema.version") == 0;
+	return 0;
+}
+
+static int take_stack(void *ctx, const struct jobstack_status *s)
+{
+	struct place *p = ctx;
+
+	js_buf_printf(&p->ledger,
+		      "%s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		      " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		      s->stack, (int)s->state, s->pushed, s->ready, s->waiting, s->held, s->running, s->done, s->dead,
+		      s->cancelled, s->moved, s->pruned);
+	p->stacks++;
+	p->entries += s->pushed;
+	p->alive += s->workers - s->silent + s->pushers;
+	return 0;
+}
+
+static int read_ledger(struct place *p)
+{
+	js_buf_reset(&p->ledger);
+	p->stacks = p->entries = p->alive = 0;
+	return jobstack_status(p->cli->handle, NULL, take_stack, p, &p->cli->error);
+}
+
+/* Connects, and reads what is there.  0, or the exit status.  A database without (our) schema has no stacks. */
+static int open_place(struct place *p, struct cli *cli, const struct js_server_options *o)
+{
+	struct js_server_info info;
+	static char program[JS_LAYOUT_PATH];
+	int status = cli_connect(cli, 0);
+
+	*p = (struct place){.cli = cli};
+	if (status != 0)
+		return status;
+	status = jobstack_server_facts(cli->handle, take_fact, p, &cli->error);
+	if (status == 0 && read_ledger(p) != 0) {
+		status = cli->error.code == JOBSTACK_ESCHEMA ? 0 : cli->error.code;
+		p->unread = p->schema;
+		js_error_clear(&cli->error);
+	}
+	if (status != 0)
+		return cli_fail(cli);
+	if (js_server_status(o, &info, NULL) == 0)
+		(void)snprintf(program, sizeof(program), "%s", info.owner.program);
+	p->backup = (struct js_backup){.option_file = cli_option_file(cli),
+				       .database = p->database,
+				       .schema_dir = cli_schema_dir(),
+				       .search_path = o->search_path != NULL ? o->search_path : "",
+				       .program = *program != '\0' ? program : NULL,
+				       .stop = o->stop};
+	if (p->backup.option_file != NULL) { /* it is in a static buffer */
+		p->backup.option_file = strdup(p->backup.option_file);
+		if (p->backup.option_file == NULL)
+			return cli_no_memory(cli);
+	}
+	return 0;
+}
+
+static void close_place(struct place *p)
+{
+	js_buf_free(&p->ledger);
+	free((char *)(uintptr_t)p->backup.option_file);
+}
+
+/* Only a database that nobody uses is filled, unless the user says otherwise. */
+static int refuse_used(struct place *p, int replace)
+{
+	if (replace || (p->alive == 0 && p->stacks == 0 && !p->unread))
+		return 0;
+	cli_tell(p->cli,
+		 "the database %s has %" PRIu64 " stack%s, and %" PRIu64
+		 " workers and pushes are alive there: --replace deletes what it has, and its workers will stop",
+		 p->database, p->stacks, view_plural(p->stacks), p->alive);
+	return CLI_NO;
+}
+
+int cli_server_backup(struct cli *cli, const struct js_server_options *o, const char *file)
+{
+	struct place p;
+	struct stat st;
+	int status;
+
+	cli_catch_signals();
+	status = open_place(&p, cli, o);
+	if (status == 0) {
+		if (read_ledger(&p) != 0 || js_backup_write(&p.backup, file, &cli->error) != 0)
+			status = cli_fail(cli);
+		else if (!cli->quiet && stat(file, &st) == 0)
+			(void)printf("%s: %" PRIu64 " stack%s, %" PRIu64 " entries, %.1f MB\n", file, p.stacks,
+				     view_plural(p.stacks), p.entries, (double)st.st_size / 1048576.0);
+	}
+	close_place(&p);
+	return status;
+}
+
+/* Loads FILE, and compares each stack's counters with its rows. */
+static int load_and_check(struct place *p, const char *file)
+{
+	struct cli *cli = p->cli;
+	int status = js_backup_load(&p->backup, file, &cli->error);
+
+	jobstack_disconnect(cli->handle);
+	JS_THEN(status, read_ledger(p));
+	for (char *rest = p->ledger.data, *line; status == 0 && rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+		char name[JOBSTACK_STACK_MAX + 1];
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, " "), line);
+		if (*name != '\0')
+			status = jobstack_check(cli->handle, name, NULL, NULL, NULL, &cli->error);
+		if (status == JOBSTACK_NOTHING)
+			status = js_error_set(
+				&cli->error, JOBSTACK_ECONFLICT,
+				"the stack \"%s\" does not balance after the restore: see `jobstack check -s %s`", name,
+				name);
+	}
+	return status < 0 ? cli_fail(cli) : read_ledger(p) != 0 ? cli_fail(cli) : 0;
+}
+
+int cli_server_restore(struct cli *cli, const struct js_server_options *o, const char *file, int replace)
+{
+	struct place p;
+	int status;
+
+	cli_catch_signals();
+	if (js_backup_check(file, &cli->error) != 0)
+		return cli_fail(cli);
+	status = open_place(&p, cli, o);
+	if (status == 0)
+		status = refuse_used(&p, replace);
+	if (status == 0)
+		status = load_and_check(&p, file);
+	if (status == 0 && !cli->quiet)
+		(void)printf("restored and checked: %" PRIu64 " stack%s, %" PRIu64 " entries\n", p.stacks,
+			     view_plural(p.stacks), p.entries);
+	if (status == 0)
+		cli_say(cli,
+			"entries that ran at the time of the backup return to the queue when their workers' leases "
+			"end, or by `jobstack recover`");
+	close_place(&p);
+	return status;
+}
+
+/* Fills the other database, while the old one refuses everybody. */
+static int fill_other(struct place *from, struct place *to, const char *kept)
+{
+	char mark[120];
+	int status;
+
+	(void)snprintf(mark, sizeof(mark), "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'move');\n",
+		       JS_BACKUP_MOVED);
+	if (js_backup_sql(&from->backup, mark, &from->cli->error) != 0 || read_ledger(from) != 0)
+		return cli_fail(from->cli);
+	status = js_backup_write(&from->backup, kept, &from->cli->error) != 0 ? cli_fail(from->cli) : 0;
+	if (status == 0)
+		status = load_and_check(to, kept);
+	if (status == 0 &&
+	    (from->ledger.len != to->ledger.len ||
+	     (from->ledger.len > 0 && memcmp(from->ledger.data, to->ledger.data, to->ledger.len) != 0))) {
+		cli_tell(from->cli, "the two databases differ: something was changed during the move");
+		status = CLI_NO;
+	}
+	if (status != 0) {
+		(void)snprintf(mark, sizeof(mark), "DELETE FROM jobstack_version WHERE version=%u;\n", JS_BACKUP_MOVED);
+		(void)js_backup_sql(&from->backup, mark, &from->cli->error);
+		cli_tell(from->cli, "not moved: the old database is still in use");
+	}
+	return status;
+}
+
+int cli_server_move(struct cli *cli, const struct js_server_options *o, const char *file, int replace)
+{
+	struct cli other = *cli;
+	struct place from = {0}, to = {0};
+	char here[600], there[600], kept[JS_LAYOUT_PATH];
+	int status;
+
+	cli_catch_signals();
+	other.defaults_file = file;
+	other.handle = NULL;
+	(void)snprintf(kept, sizeof(kept), "%s", cli_server_beside(o->data, ".moved"));
+	status = open_place(&from, cli, o);
+	if (status == 0)
+		status = open_place(&to, &other, o);
+	if (status == 0) {
+		jobstack_describe(cli->handle, here, sizeof(here));
+		jobstack_describe(other.handle, there, sizeof(there));
+		if (strcmp(here, there) == 0)
+			status = cli_usage(cli, "%s names the server that is to be moved", file);
+		else if (from.alive > 0) {
+			cli_tell(cli,
+				 "%" PRIu64
+				 " workers and pushes are alive: let them end first (`jobstack pause -s NAME`, or "
+				 "SIGTERM, drains workers)",
+				 from.alive);
+			status = CLI_NO;
+		} else if (from.ledger.data == NULL && read_ledger(&from) != 0)
+			status = cli_fail(cli);
+	}
+	if (status == 0)
+		status = refuse_used(&to, replace);
+	if (status == 0)
+		status = fill_other(&from, &to, kept);
+	if (status == 0 && !cli->quiet)
+		(void)printf("moved and checked: %" PRIu64 " stack%s, %" PRIu64
+			     " entries\nfrom now on, for users and workers:\n    export JOBSTACK_DEFAULTS_FILE=%s\n"
+			     "the old server refuses from now on: `jobstack server stop` ends it\nthe backup of the "
+			     "move: %s\n",
+			     to.stacks, view_plural(to.stacks), to.entries, file, kept);
+	jobstack_free(other.handle);
+	close_place(&from);
+	close_place(&to);
+	return status;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Backup and restore.  Promises: a file with the final name is whole; a database that is half restored is refused by
+ * every program.
+ *
+ * The schema comes from the migrations, not from the dump: so it fits MariaDB and MySQL, and a later version of
+ * jobstack can upgrade it after the restore.  The tables that a running worker's step looks at first (worker, stack)
+ * are filled last: a step in the middle of a restore finds that the database was set back, and does not write into half
+ * a table.
+ */
+#include "server/backup.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "process/child.h"
+#include "server/layout.h"
+#include "server/program.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define BEGINS "-- jobstack backup\n"
+#define ENDS "-- jobstack backup is complete\n"
+#define BLOCK 65536
+/* every table; the test integration.server_backup compares this list with the database */
+#define TABLES(T)                                                                                                      \
+	T(attempt)                                                                                                     \
+	T(claim) T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) T(stream) \
+		T(push) T(worker) T(stack)
+#define TABLE_WORD(name) #name,
+#define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"
+
+/* A client program that runs, and our end of the pipe to or from it. */
+struct client {
+	char path[JS_LAYOUT_PATH];
+	pid_t pid;
+	int pipe, said;
+};
+
+static const char *connect_input(const void *arg)
+{
+	return dup2(*(const int *)arg, 0) == 0 ? NULL : "connecting its input";
+}
+
+/* Starts the program of one of these names with ARGS behind the option file; with IN, the pipe is its input. */
+static int start_client(const struct js_backup *b, const char *const names[2], const char *const *args, int in,
+			struct client *c, struct jobstack_error *error)
+{
+	char defaults[JS_LAYOUT_PATH + 32], search[2 * JS_LAYOUT_PATH], beside[JS_LAYOUT_PATH] = "/usr";
+	const char *argv[48] = {c->path, defaults};
+	int fd[2], given, n = b->option_file != NULL ? 2 : 1;
+	struct js_child child = {.argv = argv, .group = JS_CHILD_GROUP, .death_signal = SIGTERM};
+
+	if (b->program != NULL)
+		(void)snprintf(beside, sizeof(beside), "%s", b->program);
+	(void)snprintf(search, sizeof(search), "%s/../bin:%s", dirname(beside), b->search_path);
+	if (js_program_search(names[0], search, c->path) != 0 && js_program_search(names[1], search, c->path) != 0)
+		return js_error_set(error, JOBSTACK_EFILE,
+				    "%s was not found: install mariadb-client, or put it into $PATH", names[0]);
+	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", b->option_file);
+	while (*args != NULL)
+		argv[n++] = *args++;
+	argv[n] = NULL;
+	c->said = memfd_create("jobstack", MFD_CLOEXEC);
+	if (c->said < 0 || pipe2(fd, O_CLOEXEC) != 0)
+		return js_error_file(error, "can't make a pipe for %s", c->path);
+	given = fcntl(fd[!in], F_DUPFD_CLOEXEC, 10); /* behind those that the child arranges */
+	(void)close(fd[!in]);
+	child.err = c->said;
+	child.out = in ? c->said : given;
+	child.enter = in ? connect_input : NULL;
+	child.arg = &given;
+	c->pipe = fd[in];
+	c->pid = js_child_start(&child, error);
+	(void)close(given);
+	if (c->pid < 0) {
+		js_file_close(&c->pipe);
+		js_file_close(&c->said);
+	}
+	return c->pid < 0 ? (int)c->pid : 0;
+}
+
+/* Waits for its end, or brings it about if STATUS is not 0 already.  Its last line becomes the error. */
+static int end_client(struct client *c, int status, struct jobstack_error *error)
+{
+	char text[1000] = "", *line, *last = text;
+	ssize_t n;
+	int end;
+
+	js_file_close(&c->pipe);
+	if (status != 0 && status != JOBSTACK_ENODB) /* ENODB: it ended first, and says why */
+		(void)kill(-c->pid, SIGTERM);
+	end = js_child_wait(c->pid);
+	if (end != 0 && (status == 0 || status == JOBSTACK_ENODB)) {
+		off_t size = lseek(c->said, 0, SEEK_END);
+
+		n = pread(c->said, text, sizeof(text) - 1, size > 999 ? size - 999 : 0);
+		text[n > 0 ? n : 0] = '\0';
+		for (char *rest = text; (line = strsep(&rest, "\n")) != NULL;)
+			last = *line != '\0' ? line : last;
+		status = js_error_set(error, JOBSTACK_ENODB, "%s failed: %s", c->path, last);
+	}
+	js_file_close(&c->said);
+	return status;
+}
+
+static int is_stopped(const struct js_backup *b, struct jobstack_error *error)
+{
+	return b->stop != NULL && *b->stop != 0 ? js_error_set(error, JOBSTACK_ESTOPPED, "stopped") : 0;
+}
+
+static int put_text(gzFile out, const char *text, size_t len)
+{
+	return len == 0 || gzwrite(out, text, (unsigned)len) == (int)len ? 0 : -1;
+}
+
+/* The files of the schema, in order.  *N: how many. */
+static int put_schema(const struct js_backup *b, gzFile out, unsigned *n, struct jobstack_error *error)
+{
+	struct dirent **list = NULL;
+	int found = scandir(b->schema_dir, &list, NULL, alphasort), status = 0;
+
+	for (int i = 0; i < found; i++) {
+		size_t len = strlen(list[i]->d_name);
+		char path[JS_LAYOUT_PATH];
+		struct js_buf text = {0};
+
+		if (status == 0 && len > 4 && strcmp(list[i]->d_name + len - 4, ".sql") == 0) {
+			js_layout_join(path, b->schema_dir, list[i]->d_name);
+			++*n;
+			if (js_file_read(path, &text) != 0 || put_text(out, text.data, text.len) != 0)
+				status = js_error_file(error, "%s can't be copied", path);
+		}
+		js_buf_free(&text);
+		free(list[i]);
+	}
+	free(list);
+	if (status == 0 && *n != jobstack_schema_version())
+		return js_error_set(error, JOBSTACK_EFILE, "%s has not just the %u files of the schema", b->schema_dir,
+				    jobstack_schema_version());
+	return status;
+}
+
+/* What the dump program says, by lines.  MySQL's client does not understand the line that MariaDB puts first. */
+static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error *error)
+{
+	static const char *const names[] = {"mariadb-dump", "mysqldump"};
+	const char *args[] = {"--single-transaction",
+			      "--no-tablespaces",
+			      "--no-create-info",
+			      "--complete-insert",
+			      "--hex-blob",
+			      "--skip-triggers",
+			      "--skip-add-locks",
+			      "--skip-disable-keys",
+			      "--skip-comments",
+			      "--max-allowed-packet=1G",
+			      "--loose-set-gtid-purged=OFF",
+			      "--loose-column-statistics=0",
+			      b->database,
+			      TABLES(TABLE_WORD) NULL};
+	struct client c;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	FILE *in;
+	int status = start_client(b, names, args, 0, &c, error);
+
+	if (status != 0)
+		return status;
+	in = fdopen(c.pipe, "r");
+	while (status == 0 && in != NULL && (n = getline(&line, &room, in)) > 0) {
+		if (strncmp(line, "/*M!999999", 10) != 0 && put_text(out, line, (size_t)n) != 0)
+			status = js_error_file(error, "the backup can't be written");
+		JS_THEN(status, is_stopped(b, error));
+	}
+	if (in != NULL) {
+		(void)fclose(in);
+		c.pipe = -1;
+	}
+	free(line);
+	return end_client(&c, status, error);
+}
+
+static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_error *error)
+{
+	static const char head[] = BEGINS "SET FOREIGN_KEY_CHECKS=0;\nDROP VIEW IF EXISTS JobManagement;\n"
+					  "DROP TABLE IF EXISTS jobstack_version;\n" TABLES(TABLE_DROP);
+	struct js_buf text = {0};
+	unsigned n = 0;
+	int status = put_text(out, head, sizeof(head) - 1);
+
+	JS_THEN(status, put_schema(b, out, &n, error));
+	js_buf_printf(&text, "\nINSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'restore');\n", JS_BACKUP_HALF);
+	JS_THEN(status, put_text(out, text.data, text.len));
+	JS_THEN(status, put_dump(b, out, error));
+	js_buf_reset(&text);
+	for (unsigned i = 1; i <= n; i++)
+		js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'%s');\n", i,
+			      jobstack_version());
+	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version=%u;\n" ENDS, JS_BACKUP_HALF);
+	JS_THEN(status, text.failed ? js_error_memory(error) : put_text(out, text.data, text.len));
+	js_buf_free(&text);
+	return status;
+}
+
+/* Reads the backup to its end, and gives each block to the descriptor TO, unless it is -1. */
+static int read_backup(const struct js_backup *b, const char *file, int to, struct jobstack_error *error)
+{
+	static char block[BLOCK + 1], tail[sizeof(ENDS)];
+	gzFile in = gzopen(file, "rbe");
+	size_t seen = 0;
+	int n, status = 0;
+
+	if (in == NULL)
+		return js_error_file(error, "%s can't be read", file);
+	memset(tail, 0, sizeof(tail));
+	while (status == 0 && (n = gzread(in, block, BLOCK)) > 0) {
+		size_t keep = sizeof(tail) - 1, len = (size_t)n;
+
+		if (seen == 0 && strncmp(block, BEGINS, strlen(BEGINS)) != 0)
+			break;
+		seen += len;
+		if (len < keep)
+			memmove(tail, tail + len, keep - len);
+		memcpy(len < keep ? tail + keep - len : tail, block + (len < keep ? 0 : len - keep),
+		       len < keep ? len : keep);
+		if (to >= 0 && js_file_write_all(to, block, len) != 0)
+			status = JOBSTACK_ENODB; /* the client has ended, and says why */
+		if (b != NULL)
+			JS_THEN(status, is_stopped(b, error));
+	}
+	if (gzclose(in) != Z_OK || strcmp(tail, ENDS) != 0)
+		if (status == 0)
+			status = js_error_set(error, JOBSTACK_EFILE,
+					      seen == 0 ? "%s is not a backup made by `jobstack server backup`"
+							: "the backup %s is not whole: it was cut short or damaged",
+					      file);
+	return status;
+}
+
+int js_backup_check(const char *file, struct jobstack_error *error)
+{
+	return read_backup(NULL, file, -1, error);
+}
+
+/* Replacing a file that is something else would be a slip of the fingers. */
+static int refuse_other_file(const char *file, struct jobstack_error *error)
+{
+	char text[sizeof(BEGINS)] = "";
+	gzFile in = gzopen(file, "rbe");
+	int n = in != NULL ? gzread(in, text, sizeof(BEGINS) - 1) : 0;
+
+	if (in != NULL)
+		(void)gzclose(in);
+	if (n != 0 && strcmp(text, BEGINS) != 0)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "%s exists and is not a backup: give another name",
+				    file);
+	return 0;
+}
+
+int js_backup_write(const struct js_backup *b, const char *file, struct jobstack_error *error)
+{
+	char path[JS_LAYOUT_PATH], dir[JS_LAYOUT_PATH];
+	int status, fd;
+	gzFile out;
+
+	JS_TRY(js_layout_absolute(path, file, error));
+	JS_TRY(refuse_other_file(path, error));
+	memcpy(dir, path, strlen(path) + 1);
+	(void)dirname(dir);
+	memcpy(path + strlen(path), ".tmp", 5);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return js_error_access(error, "%s can't be made", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		(void)close(fd);
+		return js_error_set(error, JOBSTACK_ECONFLICT, "another backup is writing %s", path);
+	}
+	out = ftruncate(fd, 0) == 0 ? gzdopen(fcntl(fd, F_DUPFD_CLOEXEC, 3), "wb1") : NULL;
+	errno = 0;
+	status = out == NULL ? js_error_memory(error) : put_backup(b, out, error);
+	if (status == 0 && gzclose(out) != Z_OK)
+		status = -1;
+	else if (status != 0 && out != NULL)
+		(void)gzclose(out);
+	if (status == 0 && (fsync(fd) != 0 || rename(path, file) != 0 || js_file_sync_dir(dir) < 0))
+		status = -1;
+	/* a file system tells late that it is full, and zlib does not keep the reason */
+	if (status == -1 || (status == JOBSTACK_EFILE && js_layout_full(dir, 1)))
+		status = js_error_set(error, JOBSTACK_EFILE, "%s can't be written%s: no backup was made", file,
+				      js_layout_full(dir, 1) ? ", its disk is full" : "");
+	if (status != 0)
+		(void)unlink(path);
+	(void)close(fd);
+	return status;
+}
+
+static int feed_client(const struct js_backup *b, const char *file, const char *sql, struct jobstack_error *error)
+{
+	static const char *const names[] = {"mariadb", "mysql"};
+	const char *const args[] = {"--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=1G",
+				    b->database, NULL};
+	struct client c;
+	int status = start_client(b, names, args, 1, &c, error);
+
+	if (status != 0)
+		return status;
+	if (sql != NULL)
+		status = js_file_write_all(c.pipe, sql, strlen(sql)) == 0 ? 0 : JOBSTACK_ENODB;
+	else
+		status = read_backup(b, file, c.pipe, error);
+	return end_client(&c, status, error);
+}
+
+int js_backup_load(const struct js_backup *b, const char *file, struct jobstack_error *error)
+{
+	return feed_client(b, file, NULL, error);
+}
+
+int js_backup_sql(const struct js_backup *b, const char *sql, struct jobstack_error *error)
+{
+	return feed_client(b, NULL, sql, error);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Serving the data by a newer server.  Promise: until the newer one has answered, the data as the older one left them
+ * are in the directory, and come back if it does not.
+ */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "server/internal.h"
+#include "server/logfile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEP_LIMIT_US (3600 * JS_SECOND_US)
+
+/* The version of the server that wrote the data last, as in js_program; 0: not known. */
+static unsigned data_version(const struct js_layout *layout, char text[64])
+{
+	static const char *const files[] = {"mariadb_upgrade_info", "mysql_upgrade_info"};
+	char path[JS_LAYOUT_PATH];
+	unsigned major = 0, minor = 0;
+
+	for (int i = 0; i < 2 && major == 0; i++) {
+		struct js_buf t = {0};
+
+		js_layout_join(path, layout->data, files[i]);
+		if (js_file_read(path, &t) == 0 && t.len > 0 && sscanf(t.data, "%3u.%3u", &major, &minor) == 2)
+			(void)snprintf(text, 64, "%.*s", (int)strspn(t.data, "0123456789."), t.data);
+		js_buf_free(&t);
+	}
+	return major * 100 + minor;
+}
+
+static int run_step(const struct js_work *work, const char *const *argv, struct jobstack_error *error)
+{
+	const struct js_task task = {.argv = argv, .env = work->env};
+	struct js_buf said = {0};
+	int end = 0, status = js_task_run(&task, STEP_LIMIT_US, work->stop, &said, &end, error);
+
+	if (status == 0 && end != 0) {
+		js_logfile_tell(work->log, said.data, 12);
+		status = js_error_set(error, JOBSTACK_ENODB, "%s failed%s", argv[0],
+				      js_logfile_full(work->layout.dir, said.data) ? ": the disk is full" : "");
+	}
+	js_buf_free(&said);
+	return status;
+}
+
+/* The copy has its name only when it is whole; js_install removes one that is not. */
+static int copy_data(const struct js_work *work, const char *kept, struct jobstack_error *error)
+{
+	char aside[JS_LAYOUT_PATH];
+	const char *argv[] = {"/bin/cp", "-a", "--reflink=auto", work->layout.data, aside, NULL};
+	int status;
+
+	js_layout_join(aside, work->layout.dir, "data.new.copy");
+	js_layout_remove(aside, &work->who);
+	status = run_step(work, argv, error);
+	if (status == 0 && rename(aside, kept) != 0)
+		status = js_error_file(error, "%s can't be renamed", aside);
+	if (status != 0)
+		js_layout_remove(aside, &work->who);
+	return status;
+}
+
+/* The tables of the server itself.  It works with those of the older one too, so a failure is only told. */
+static void upgrade_system_tables(const struct js_work *work, const char *search)
+{
+	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32];
+	const char *argv[] = {path, defaults, "--upgrade-system-tables", NULL};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+
+	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", work->layout.root);
+	if (js_program_search("mariadb-upgrade", search, path) != 0)
+		(void)js_error_set(&error, JOBSTACK_EFILE, "mariadb-upgrade was not found (package mariadb-client)");
+	else
+		(void)run_step(work, argv, &error);
+	if (error.code != 0)
+		js_log(work->log, JOBSTACK_LOG_WARNING,
+		       "the server's own tables are still those of the older version: %s", error.text);
+}
+
+static int put_back(const struct js_work *work, const char *kept, const char *had, const char *text,
+		    struct jobstack_error *error)
+{
+	js_layout_remove(work->layout.data, &work->who);
+	if (rename(kept, work->layout.data) != 0)
+		return js_error_file(error, "the data of %s are in %s, and can't be renamed back", text, kept);
+	js_log(work->log, JOBSTACK_LOG_WARNING,
+	       "the data of %s are back as they were: `jobstack server start --program FILE` starts them with the "
+	       "older "
+	       "server%s%s",
+	       text, *had != '\0' ? ", which was " : "", had);
+	return error->code;
+}
+
+int js_server_upgrade(const struct js_server_options *options, struct js_server_info *info, char kept[JS_LAYOUT_PATH],
+		      struct jobstack_error *error)
+{
+	struct js_work work = {.log = &options->log, .stop = options->stop, .search = options->search_path};
+	struct js_server_options start = *options;
+	struct js_program program;
+	struct js_server_info old;
+	char text[64] = "", name[80], beside[JS_LAYOUT_PATH + 16], *slash;
+	unsigned had;
+	int status;
+
+	JS_TRY(js_layout_set(&work.layout, options->data, error));
+	JS_TRY(js_layout_who(&work.layout, options->user, &work.who, error));
+	JS_TRY(js_server_status(options, &old, error));
+	work.env = js_task_env(options->environment, NULL);
+	if (work.env == NULL)
+		return js_error_memory(error);
+	status = js_program_find(options->program, options->search_path, work.env, &work.who, &program, error);
+	had = data_version(&work.layout, text);
+	if (status == 0 && (had == 0 || program.mysql))
+		status = js_error_set(
+			error, JOBSTACK_ECONFLICT, "%s has no data of MariaDB%s", work.layout.data,
+			program.mysql ? ", or the program is MySQL's, which upgrades its data at each start" : "");
+	else if (status == 0 && program.version < had)
+		status = js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the data are of MariaDB %s, and %s is older (%s): name a newer one with --program", text,
+			program.path, program.text);
+	else if (status == 0 && (old.state == JS_SERVER_CRASHED || old.state == JS_SERVER_ELSEWHERE))
+		status = js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the server of MariaDB %s did not stop cleanly here, and only that version recovers its "
+			"data: start it with that one, and upgrade then",
+			text);
+	if (status != 0 || program.version == had) {
+		free(work.env);
+		return status != 0 ? status : 1;
+	}
+	(void)snprintf(name, sizeof(name), "data.%s", text);
+	js_layout_join(kept, work.layout.dir, name);
+	status = js_server_stop(options, info, error);
+	status = status > 0 ? 0 : status;
+	js_log(work.log, JOBSTACK_LOG_INFO, "copying the data of MariaDB %s to %s", text, kept);
+	js_layout_remove(kept, &work.who);
+	JS_THEN(status, copy_data(&work, kept, error));
+	if (start.bind == NULL && old.owner.bind[0] != '\0')
+		start.bind = old.owner.bind;
+	start.program = program.path;
+	if (status == 0 && js_server_start(&start, info, error) < 0)
+		status = put_back(&work, kept, old.owner.program, text, error);
+	if (status == 0) {
+		(void)snprintf(beside, sizeof(beside), "%s", program.path);
+		slash = strrchr(beside, '/');
+		(void)snprintf(slash != NULL ? slash : beside, 16, "/../bin");
+		upgrade_system_tables(&work, beside);
+	}
+	free(work.env);
+	return status;
+}
