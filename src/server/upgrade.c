@@ -133,16 +133,18 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 			"the server of MariaDB %s did not stop cleanly here, and only that version recovers its "
 			"data: start it with that one, and upgrade then",
 			text);
+	(void)snprintf(name, sizeof(name), "data.%s", text);
+	js_layout_join(kept, work.layout.dir, name);
+	if (status == 0 && program.version > had && access(kept, F_OK) == 0)
+		status = js_error_set(error, JOBSTACK_ECONFLICT,
+				      "%s, the copy of an earlier upgrade, is there: remove it, or move it away", kept);
 	if (status != 0 || program.version == had) {
 		free(work.env);
 		return status != 0 ? status : 1;
 	}
-	(void)snprintf(name, sizeof(name), "data.%s", text);
-	js_layout_join(kept, work.layout.dir, name);
 	status = js_server_stop(options, info, error);
 	status = status > 0 ? 0 : status;
 	js_log(work.log, JOBSTACK_LOG_INFO, "copying the data of MariaDB %s to %s", text, kept);
-	js_layout_remove(kept, &work.who);
 	JS_THEN(status, copy_data(&work, kept, error));
 	if (start.bind == NULL && old.owner.bind[0] != '\0')
 		start.bind = old.owner.bind;

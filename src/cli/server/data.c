@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/server/job.h"
 #include "server/backup.h"
+#include "server/layout.h"
 #include "view/words.h"
 
 #include <inttypes.h>
@@ -209,11 +210,13 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 {
 	struct cli other = *cli;
 	struct place from = {0}, to = {0};
-	char here[600], there[600], kept[JS_LAYOUT_PATH];
+	char here[600], there[600], kept[JS_LAYOUT_PATH], name[JS_LAYOUT_PATH];
 	int status;
 
 	cli_catch_signals();
-	other.defaults_file = file;
+	if (js_layout_absolute(name, file, &cli->error) != 0)
+		return cli_fail(cli);
+	other.defaults_file = name;
 	other.handle = NULL;
 	(void)snprintf(kept, sizeof(kept), "%s", cli_server_beside(o->data, ".moved"));
 	status = open_place(&from, cli, o);
@@ -243,7 +246,7 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 			     " entries\nfrom now on, for users and workers:\n    export JOBSTACK_DEFAULTS_FILE=%s\n"
 			     "the old server refuses from now on: `jobstack server stop` ends it\nthe backup of the "
 			     "move: %s\n",
-			     to.stacks, view_plural(to.stacks), to.entries, file, kept);
+			     to.stacks, view_plural(to.stacks), to.entries, name, kept);
 	jobstack_free(other.handle);
 	close_place(&from);
 	close_place(&to);

@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# needs: nothing
+#
+# jobstack server backup, restore, share, upgrade and move, on real servers; a backup that was cut short, and a full disk.
+# (No older MariaDB is at hand: the upgrade finds data that say they are of 10.5.)
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+if [[ ${BACKUP_INSIDE-} == '' ]]; then
+	BACKUP_INSIDE=1 own_mounts bash "$0"
+	exit
+fi
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+unset JOBSTACK_DEFAULTS_FILE XDG_CONFIG_HOME XDG_DATA_HOME
+export HOME=$PWD
+chmod 711 .
+server() { # NAME VERB ARGS...
+	jobstack server "$2" --data "$PWD/$1" --client-file "$PWD/$1.cnf" "${@:3}"
+}
+at_end 'server a stop -q; server b stop -q'
+check 'two servers' eval 'server a start -q --memory 32M && server b start -q --memory 32M'
+export JOBSTACK_DEFAULTS_FILE=$PWD/a.cnf JOBSTACK_TEST_CNF=$PWD/a.cnf
+jobstack init -q
+numbered 1 20 | jobstack push -q -s one
+printf '/with/a tab\t\n/\xff\xfe\x27\\\n' | jobstack push -q --unique -s two -a -
+jobstack-worker -q -s one --slots 1 --max-entries 5 -- true
+sql 'SHOW FULL TABLES WHERE table_type="BASE TABLE"' | cut -f1 | grep -v '^jobstack_version$' | sort >tables
+
+# a backup while a worker runs
+timeout 300 jobstack-worker -q -s one --slots 1 --grace 1 -- sh -c '[ $JOBSTACK_ENTRY -lt 8 ] || { touch waits; exec sleep 1000; }' 2>worker.err &
+worker=$!
+check 'a worker runs' wait_for 30 test -e waits
+check '... and the database knows' wait_for 30 sh -c 'jobstack status -s one --json | grep -q "\"done\":7,"'
+check 'a backup' server a backup one.gz
+is '... of mode 600, and nothing beside it' "$(stat -c %a one.gz) $(echo one.gz*)" '600 one.gz'
+is '... has each table' "$(zcat one.gz | sed -n 's/^DROP TABLE IF EXISTS \([a-z_]*\);.*/\1/p' | grep -v '^jobstack_version$' | sort)" "$(cat tables)"
+check '... may be made again' server a backup -q one.gz
+echo thesis >thesis
+check 'a file that is something else is not replaced' says 1 'is not a backup' server a backup thesis
+is '... and is as it was' "$(cat thesis)" thesis
+mkdir small && mount -t tmpfs -o size=4k none small
+at_end 'umount small'
+check 'a full disk' says 2 'its disk is full: no backup was made' server a backup small/one.gz
+is '... leaves nothing' "$(ls small)" ''
+
+# bad input
+size=$(stat -c %s one.gz)
+head -c $((size - 1)) one.gz >cut1
+head -c $((size / 2)) one.gz >cut2
+zcat one.gz | head -n -1 | gzip >cut3
+: >cut4
+for f in cut1 cut2 cut3; do
+	check "cut short: $f" says 2 'is not whole' server b restore $f
+done
+check 'empty' says 2 'is not a backup' server b restore cut4
+check 'something else' says 2 'is not a backup' server b restore thesis
+check 'a database in use' says 1 'has 2 stacks, and 1 workers' server a restore one.gz
+
+# restored
+check 'restored elsewhere' server b restore -q one.gz
+counts() { jobstack status --defaults-file "$1.cnf" --json -s one -s two | grep -o '"\(pushed\|done\|running\|ready\|dead\)":[0-9]*' | tr '\n' ' '; }
+is '... the same' "$(counts b)" "$(counts a)"
+names() { jobstack list --defaults-file "$1.cnf" -s two -t all -o datapath -0 | od -An -tx1; }
+is '... to the byte' "$(names b)" "$(names a)"
+is '... unique names are still known' "$(printf '/\xff\xfe\x27\\\n' | jobstack push -q --unique -s two --defaults-file b.cnf -a - >/dev/null; counts b)" "$(counts a)"
+check '... and the view' test "$(JOBSTACK_TEST_CNF=$PWD/b.cnf sql 'SELECT COUNT(*) FROM JobManagement')" = 22
+rm waits
+numbered 21 22 | jobstack push -q -s one
+jobstack requeue -q -s one -t done >/dev/null
+check 'set back under its worker' server a restore -q one.gz --replace
+is '... what came later is gone' "$(jobstack status -s one --json | grep -o '"pushed":[0-9]*')" '"pushed":20'
+kill -KILL "$worker"
+wait "$worker" 2>/dev/null
+check 'a restore that is under way, or was cut short' eval "sql 'INSERT INTO jobstack_version VALUES(4294967295,UTC_TIMESTAMP(6),\"x\")'"
+check '... is refused to all' says 2 'a restore of the database is under way, or was cut short.*restore FILE --replace' jobstack status
+check '... is not taken for an empty database' says 1 'replace' server a restore one.gz
+check '... and can be repeated' server a restore -q one.gz --replace
+
+# shared
+check 'an account that may only read' server a share -q --read-only reader.cnf
+is '... whose file is for its owner' "$(stat -c %a reader.cnf)" 600
+mkdir away && mv reader.cnf reader-ca.pem away/
+reader() { JOBSTACK_DEFAULTS_FILE=$PWD/away/reader.cnf "$@"; }
+for c in 'status -s one' 'report -s one' 'export -s one' 'list -s one -t all' 'show -s one 1' 'history /d/1'; do
+	check "reads: $c" reader jobstack $c
+done
+check 'reads: top' reader sh -c 'TERM=xterm jobstack top --help >/dev/null'
+for c in 'jobstack push -s one /x' 'jobstack drop -y -s one' 'jobstack pause -s one' 'jobstack-worker -s one -- true'; do
+	check "refused: $c" says 77 'may not change anything' reader $c
+done
+check 'a wrong name' says 2 'no name for an account' server a share --remove "x'y"
+check 'removed' server a share -q --remove reader
+check '... for good' says 77 'Access denied' reader jobstack status
+check '... and once' says 69 'DROP USER' server a share --remove reader
+
+# upgraded
+check 'nothing to upgrade' eval 'server a upgrade 2>&1 | grep -q "nothing to upgrade"'
+old() { # the data say that an older server wrote them
+	local f
+	for f in a/data/*upgrade_info; do printf 10.5.23-MariaDB >"$f"; done
+}
+old
+printf '#!/bin/bash\n[[ $* != *--version* ]] || exec mariadbd "$@"\nexit 3\n' >bad && chmod 755 bad
+check 'a server that does not start' says 69 'data of 10.5.23 are back as they were.*ended with status 3' server a upgrade --program "$PWD/bad"
+check '... and the older one starts again' server a start -q --memory 32M
+before=$(counts a)
+check 'upgraded' server a upgrade -q --memory 32M
+check '... the copy is there' test -d a/data.10.5.23/mysql
+is '... the data are the same' "$(counts a)" "$before"
+check '... and say so' grep -q '^1[01]' a/data/*upgrade_info
+old
+check 'the copy is not replaced' says 1 'the copy of an earlier upgrade, is there' server a upgrade
+
+# moved
+jobstack drop -q -y -s one --defaults-file b.cnf && jobstack drop -q -y -s two --defaults-file b.cnf
+check 'not to itself' says 2 'names the server that is to be moved' server a move a.cnf
+sql 'UPDATE worker SET ended=UTC_TIMESTAMP(6) WHERE ended IS NULL AND kind=9'
+check 'workers must have ended' says 1 'workers and pushes are alive: let them end' server a move b.cnf
+jobstack recover -q -s one >/dev/null 2>&1
+check 'moved' eval 'server a move b.cnf >moved.out'
+like '... with what to type' "$(cat moved.out)" "export JOBSTACK_DEFAULTS_FILE=$PWD/b.cnf"
+is '... the same numbers' "$(jobstack status --defaults-file b.cnf --json -s one | grep -o '"pushed":[0-9]*')" '"pushed":20'
+check '... the ledger balances' jobstack check -q --defaults-file b.cnf
+check '... the old one refuses' says 2 'was moved to another server' jobstack push -s one /x
+finish
