@@ -38,8 +38,9 @@
 /* every table; the test integration.server_backup compares this list with the database */
 #define TABLES(T)                                                                                                      \
 	T(attempt)                                                                                                     \
-	T(claim) T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) T(stream) \
-		T(push) T(worker) T(stack)
+	T(claim)                                                                                                       \
+	T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) T(stream) T(push)  \
+		T(worker) T(stack)
 #define TABLE_WORD(name) #name,
 #define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"
 

@@ -79,7 +79,7 @@ int js_server_status(const struct js_server_options *options, struct js_server_i
 int js_server_share(const struct js_server_options *options, const char *name, const char *file,
 		    struct js_server_info *info, struct jobstack_error *error);
 
-/* Stops the server, keeps a copy of its data in the directory KEPT, and starts it with a newer program.  Returns 0; 1 if
- * the data are of that version already.  If the newer one does not start, the data are as they were. */
+/* Stops the server, keeps a copy of its data in the directory KEPT, and starts it with a newer program.  Returns 0; 1
+ * if the data are of that version already.  If the newer one does not start, the data are as they were. */
 int js_server_upgrade(const struct js_server_options *options, struct js_server_info *info, char kept[JS_LAYOUT_PATH],
 		      struct jobstack_error *error);
