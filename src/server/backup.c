@@ -36,11 +36,11 @@
 #define ENDS "-- jobstack backup is complete\n"
 #define BLOCK 65536
 /* every table; the test integration.server_backup compares this list with the database */
-#define TABLES(T)                                                                                                      \
-	T(attempt)                                                                                                     \
-	T(claim)                                                                                                       \
-	T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) T(stream) T(push)  \
-		T(worker) T(stack)
+/* clang-format off */
+#define TABLES(T) \
+	T(attempt) T(claim) T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) \
+	T(stream) T(push) T(worker) T(stack)
+/* clang-format on */
 #define TABLE_WORD(name) #name,
 #define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"
 
