@@ -30,8 +30,7 @@ enum js_why {
 	JS_WHY_NO_PROGRAM = 101001, /* EFILE: a program was not found */
 	JS_WHY_NOT_EXECUTABLE,	    /* EFILE: a program's file is not executable */
 	JS_WHY_LATE,		    /* EFILE: a program did not end within its time, and was killed */
-	JS_WHY_NO_SLURM_CONFIG,	    /* EFILE: libslurm found no configuration */
-	JS_WHY_SET_ASIDE	    /* ESCHEMA: the database was moved, or is half restored */
+	JS_WHY_NO_SLURM_CONFIG	    /* EFILE: libslurm found no configuration */
 };
 
 /* Fills ERROR (may be NULL) with FROM, unless it is filled already. */

@@ -6,6 +6,7 @@
  */
 #include "core/core.h"
 
+#include "base/aside.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -18,10 +19,7 @@
 #define LOCK_SECONDS 20 /* per try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
 #define NAMED_WORKERS 5
-#define UPGRADE_TRIES 20 /* how often a migration is started again */
-/* Versions that no program has: `jobstack server` writes them (server/backup.h), so that all programs refuse. */
-#define HALF_RESTORED 4294967295U
-#define MOVED_AWAY 4294967294U
+#define UPGRADE_TRIES 20   /* how often a migration is started again */
 #define NO_USER_LOCKS 1235 /* what a Galera cluster answers to GET_LOCK */
 
 unsigned jobstack_schema_version(void)
@@ -56,11 +54,12 @@ int js_schema_check(struct jobstack *handle, struct jobstack_error *error)
 	JS_TRY(version_now(handle->db, &version, error));
 	if (version == 0)
 		return js_error_set(error, JOBSTACK_ESCHEMA, "the database has no jobstack schema yet");
-	if (version == HALF_RESTORED || version == MOVED_AWAY)
-		return js_error_why(error, JOBSTACK_ESCHEMA, JS_WHY_SET_ASIDE,
-				    version == MOVED_AWAY
-					    ? "the database was moved to another server by `jobstack server move`"
-					    : "a restore of the database is under way, or was cut short");
+	if (version >= JS_ASIDE_MOVING)
+		return js_error_why(
+			error, JOBSTACK_ESCHEMA, version, "%s",
+			version == JS_ASIDE_MOVED ? "the database was moved to another server by `jobstack server move`"
+			: version == JS_ASIDE_MOVING ? "a move of the database is under way, or was cut short"
+						     : "a restore of the database is under way, or was cut short");
 	if (version != SCHEMA_VERSION)
 		return js_error_why(error, JOBSTACK_ESCHEMA, version > SCHEMA_VERSION ? JOBSTACK_WHY_SCHEMA_NEWER : 0,
 				    "the database has schema version %u, %s than the version %u of this program",

@@ -4,6 +4,7 @@
  */
 #include "run/remedy.h"
 
+#include "base/aside.h"
 #include "base/error.h"
 
 #include <limits.h>
@@ -74,9 +75,12 @@ const char *js_remedy(const struct jobstack_error *error, const char *file)
 	case JOBSTACK_ENODB: return remedy_server(why);
 	case JOBSTACK_EPERM: return remedy_noperm(why, file);
 	case JOBSTACK_ESCHEMA:
-		if (why == JS_WHY_SET_ASIDE)
-			return "name the new server's option file in $JOBSTACK_DEFAULTS_FILE, or repeat `jobstack "
-			       "server restore FILE --replace`";
+		if (why == JS_ASIDE_MOVED)
+			return "name the new server's option file in $JOBSTACK_DEFAULTS_FILE";
+		if (why == JS_ASIDE_MOVING)
+			return "wait, or repeat `jobstack server move FILE`";
+		if (why == JS_ASIDE_HALF)
+			return "wait, or repeat `jobstack server restore FILE --replace`";
 		return why == JOBSTACK_WHY_SCHEMA_NEWER ? "install the newer jobstack on this machine"
 							: "run `jobstack init`";
 	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;

@@ -10,6 +10,7 @@
  */
 #include "server/backup.h"
 
+#include "base/aside.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -183,11 +184,15 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 	if (status != 0)
 		return status;
 	in = fdopen(c.pipe, "r");
-	while (status == 0 && in != NULL && (n = getline(&line, &room, in)) > 0) {
+	if (in == NULL)
+		status = js_error_memory(error);
+	while (status == 0 && (n = getline(&line, &room, in)) > 0) {
 		if (strncmp(line, "/*M!999999", 10) != 0 && put_text(out, line, (size_t)n) != 0)
 			status = js_error_file(error, "the backup can't be written");
 		JS_THEN(status, is_stopped(b, error));
 	}
+	if (status == 0 && !feof(in))
+		status = js_error_file(error, "what %s says can't be read", c.path);
 	if (in != NULL) {
 		(void)fclose(in);
 		c.pipe = -1;
@@ -198,21 +203,29 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 
 static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
-	static const char head[] = BEGINS "SET FOREIGN_KEY_CHECKS=0;\nDROP VIEW IF EXISTS JobManagement;\n"
-					  "DROP TABLE IF EXISTS jobstack_version;\n" TABLES(TABLE_DROP);
 	struct js_buf text = {0};
 	unsigned n = 0;
-	int status = put_text(out, head, sizeof(head) - 1);
+	int status;
 
+	/* The mark comes before the first table goes, and stays until the last row is there: never is there a part of
+	 * a database that a program takes for a whole one. */
+	js_buf_printf(&text,
+		      BEGINS
+		      "CREATE TABLE IF NOT EXISTS jobstack_version(version INT UNSIGNED NOT NULL,installed "
+		      "DATETIME(6) NOT NULL,program VARBINARY(32) NOT NULL,PRIMARY KEY(version)) ENGINE=InnoDB;\n"
+		      "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'restore');\n"
+		      "DROP VIEW IF EXISTS JobManagement;\nDROP TABLE IF EXISTS moved_stack;\n" TABLES(TABLE_DROP),
+		      JS_ASIDE_HALF);
+	status = text.failed ? js_error_memory(error) : put_text(out, text.data, text.len);
 	JS_THEN(status, put_schema(b, out, &n, error));
-	js_buf_printf(&text, "\nINSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'restore');\n", JS_BACKUP_HALF);
-	JS_THEN(status, put_text(out, text.data, text.len));
+	JS_THEN(status, put_text(out, "\n", 1));
 	JS_THEN(status, put_dump(b, out, error));
 	js_buf_reset(&text);
+	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version<>%u;\n", JS_ASIDE_HALF);
 	for (unsigned i = 1; i <= n; i++)
 		js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'%s');\n", i,
 			      jobstack_version());
-	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version=%u;\n" ENDS, JS_BACKUP_HALF);
+	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version=%u;\n" ENDS, JS_ASIDE_HALF);
 	JS_THEN(status, text.failed ? js_error_memory(error) : put_text(out, text.data, text.len));
 	js_buf_free(&text);
 	return status;
@@ -263,7 +276,7 @@ static int refuse_other_file(const char *file, struct jobstack_error *error)
 {
 	char text[sizeof(BEGINS)] = "";
 	gzFile in = gzopen(file, "rbe");
-	int n = in != NULL ? gzread(in, text, sizeof(BEGINS) - 1) : 0;
+	int n = in != NULL ? gzread(in, text, sizeof(BEGINS) - 1) : errno == ENOENT ? 0 : -1;
 
 	if (in != NULL)
 		(void)gzclose(in);
@@ -276,6 +289,7 @@ static int refuse_other_file(const char *file, struct jobstack_error *error)
 int js_backup_write(const struct js_backup *b, const char *file, struct jobstack_error *error)
 {
 	char path[JS_LAYOUT_PATH], dir[JS_LAYOUT_PATH];
+	struct stat ours, there;
 	int status, fd;
 	gzFile out;
 
@@ -287,9 +301,15 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return js_error_access(error, "%s can't be made", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+	/* not the file that another backup has just renamed, nor one that somebody else laid there to read it */
+	if ((flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) || fstat(fd, &ours) != 0 ||
+	    lstat(path, &there) != 0 || ours.st_ino != there.st_ino || ours.st_uid != geteuid() ||
+	    fchmod(fd, 0600) != 0) {
 		(void)close(fd);
-		return js_error_set(error, JOBSTACK_ECONFLICT, "another backup is writing %s", path);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "another backup is writing %s, or the file is somebody else's: try again, or give "
+				    "another name",
+				    path);
 	}
 	out = ftruncate(fd, 0) == 0 ? gzdopen(fcntl(fd, F_DUPFD_CLOEXEC, 3), "wb1") : NULL;
 	errno = 0;
@@ -335,4 +355,20 @@ int js_backup_load(const struct js_backup *b, const char *file, struct jobstack_
 int js_backup_sql(const struct js_backup *b, const char *sql, struct jobstack_error *error)
 {
 	return feed_client(b, NULL, sql, error);
+}
+
+/* An SQL mode that does not exist makes the client fail; a condition that can't be tested fails with other words. */
+int js_backup_ask(const struct js_backup *b, const char *condition, struct jobstack_error *error)
+{
+	struct jobstack_error own = JOBSTACK_ERROR_INIT;
+	struct js_buf sql = {0};
+	int status;
+
+	js_buf_printf(&sql, "SET SESSION sql_mode=IF(%s,@@sql_mode,'jobstack_no');\n", condition);
+	status = sql.failed ? js_error_memory(&own) : js_backup_sql(b, sql.data, &own);
+	js_buf_free(&sql);
+	if (status != 0 && strstr(own.text, "'jobstack_no'") != NULL)
+		return 1;
+	js_error_pass(error, &own);
+	return status;
 }

@@ -7,10 +7,6 @@
 
 #include "jobstack/jobstack.h"
 
-/* The row of jobstack_version that makes every program refuse the database (core/schema.c says why it does). */
-#define JS_BACKUP_HALF 4294967295U  /* a restore is under way, or was cut short */
-#define JS_BACKUP_MOVED 4294967294U /* it was moved to another server */
-
 struct js_backup {
 	const char *option_file;	   /* of the database; NULL: what the programs read by default */
 	const char *database, *schema_dir; /* the name of the database; the .sql files of the schema */
@@ -24,8 +20,11 @@ int js_backup_write(const struct js_backup *backup, const char *file, struct job
 /* Reads all of FILE: 0 if it is a backup and whole. */
 int js_backup_check(const char *file, struct jobstack_error *error);
 
-/* Replaces the tables of the database by what FILE has.  Cut short, it leaves the row JS_BACKUP_HALF. */
+/* Replaces the tables of the database by what FILE has.  Cut short, it leaves the row JS_ASIDE_HALF. */
 int js_backup_load(const struct js_backup *backup, const char *file, struct jobstack_error *error);
 
 /* Runs SQL by the client program. */
 int js_backup_sql(const struct js_backup *backup, const char *sql, struct jobstack_error *error);
+
+/* Asks the client program whether a condition in SQL is true: 0 if so, 1 if not, or an error. */
+int js_backup_ask(const struct js_backup *backup, const char *condition, struct jobstack_error *error);

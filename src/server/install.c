@@ -78,8 +78,7 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 	return status;
 }
 
-/* Flushes the new directory to disk, and then renames it: its final name says that it is complete. */
-static int sync_and_rename_data(const char *from, const char *to, struct jobstack_error *error)
+int js_install_rename(const char *from, const char *to, struct jobstack_error *error)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	/* where root has no rights (NFS) root can't open it: then the flushes of the installer must suffice */
@@ -115,7 +114,7 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	if (who->change && lchown(aside, who->uid, who->gid) != 0)
 		status = js_error_file(error, "can't make the user %s the owner of %s", who->name, aside);
 	JS_THEN(status, run_installer(work, program, aside, error));
-	JS_THEN(status, sync_and_rename_data(aside, layout->data, error));
+	JS_THEN(status, js_install_rename(aside, layout->data, error));
 	if (status != 0)
 		js_layout_remove(aside, who);
 	return status;

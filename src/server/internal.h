@@ -18,6 +18,9 @@
  * an error; what the installer said of a failure goes to the log. */
 int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
 
+/* Flushes the new directory FROM to disk, and then renames it: its final name says that it is complete. */
+int js_install_rename(const char *from, const char *to, struct jobstack_error *error);
+
 /* Makes a CA, and a server certificate for this host's names and for NET's, with the openssl program, unless both exist
  * already.  The server's key is its user's, the CA's is ours. */
 int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);

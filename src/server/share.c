@@ -36,6 +36,7 @@ int js_server_share(const struct js_server_options *o, const char *name, const c
 	struct js_config_address address = {.user = user, .password = password};
 	struct js_layout layout;
 	struct js_buf sql = {0};
+	const char *owned;
 	int status;
 
 	if (*name == '\0' || strlen(name) > 24 ||
@@ -51,6 +52,10 @@ int js_server_share(const struct js_server_options *o, const char *name, const c
 	}
 	JS_TRY(js_layout_absolute(path, file, error));
 	JS_TRY(js_config_client_check(path, error));
+	(void)js_server_of_client(path, &owned);
+	if (owned != NULL)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "%s is the option file of the server's owner: give another name", path);
 	JS_TRY(js_layout_set(&layout, o->data, error));
 	js_config_make_password(password);
 	js_buf_printf(

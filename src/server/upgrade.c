@@ -10,7 +10,7 @@
 #include "server/internal.h"
 #include "server/logfile.h"
 
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,20 +51,40 @@ static int run_step(const struct js_work *work, const char *const *argv, struct 
 	return status;
 }
 
+/* Takes the directory's lock, so that nobody starts a server meanwhile.  Returns it, or an error; ECONFLICT: a server
+ * runs. */
+static int lock_stopped(const struct js_work *work, struct jobstack_error *error)
+{
+	int lock = js_layout_lock(&work->layout, JS_SERVER_PATIENCE_US, work->log, work->stop, error), status;
+	enum js_owner_state owns;
+	struct js_owner owner;
+
+	if (lock < 0)
+		return lock;
+	status = js_owner_read(&work->layout, &owner, &owns, error);
+	if (status == 0 && (owns == JS_OWNER_ALIVE || owns == JS_OWNER_ELSEWHERE))
+		status = js_error_set(error, JOBSTACK_ECONFLICT, "another command has started the server meanwhile");
+	if (status != 0)
+		js_file_close(&lock);
+	return status != 0 ? status : lock;
+}
+
 /* The copy has its name only when it is whole; js_install removes one that is not. */
 static int copy_data(const struct js_work *work, const char *kept, struct jobstack_error *error)
 {
 	char aside[JS_LAYOUT_PATH];
 	const char *argv[] = {"/bin/cp", "-a", "--reflink=auto", work->layout.data, aside, NULL};
-	int status;
+	int lock = lock_stopped(work, error), status;
 
+	if (lock < 0)
+		return lock;
 	js_layout_join(aside, work->layout.dir, "data.new.copy");
 	js_layout_remove(aside, &work->who);
 	status = run_step(work, argv, error);
-	if (status == 0 && rename(aside, kept) != 0)
-		status = js_error_file(error, "%s can't be renamed", aside);
+	JS_THEN(status, js_install_rename(aside, kept, error));
 	if (status != 0)
 		js_layout_remove(aside, &work->who);
+	(void)close(lock);
 	return status;
 }
 
@@ -85,17 +105,35 @@ static void upgrade_system_tables(const struct js_work *work, const char *search
 		       "the server's own tables are still those of the older version: %s", error.text);
 }
 
+/* After a failed start.  At no moment is there no directory called data, for a start would make an empty one. */
 static int put_back(const struct js_work *work, const char *kept, const char *had, const char *text,
 		    struct jobstack_error *error)
 {
-	js_layout_remove(work->layout.data, &work->who);
-	if (rename(kept, work->layout.data) != 0)
-		return js_error_file(error, "the data of %s are in %s, and can't be renamed back", text, kept);
-	js_log(work->log, JOBSTACK_LOG_WARNING,
-	       "the data of %s are back as they were: `jobstack server start --program FILE` starts them with the "
-	       "older "
-	       "server%s%s",
-	       text, *had != '\0' ? ", which was " : "", had);
+	struct jobstack_error why = JOBSTACK_ERROR_INIT;
+	char aside[JS_LAYOUT_PATH];
+	int lock = lock_stopped(work, &why);
+
+	if (lock < 0) { /* it runs: what failed came behind its start, such as writing the client's file */
+		js_log(work->log, JOBSTACK_LOG_WARNING, "%s: nothing is put back; the data of %s are in %s", why.text,
+		       text, kept);
+		return error->code;
+	}
+	js_layout_join(aside, work->layout.dir, "data.new.failed");
+	if (renameat2(AT_FDCWD, kept, AT_FDCWD, work->layout.data, RENAME_EXCHANGE) == 0)
+		(void)rename(kept, aside);
+	else if (rename(work->layout.data, aside) != 0 || rename(kept, work->layout.data) != 0) {
+		(void)js_error_set(&why, JOBSTACK_EFILE,
+				   "the data of %s could not be put back: rename %s to %s before the next start", text,
+				   kept, work->layout.data);
+		*error = why;
+	}
+	(void)close(lock);
+	js_layout_remove(aside, &work->who);
+	if (why.code == 0)
+		js_log(work->log, JOBSTACK_LOG_WARNING,
+		       "the data of %s are back as they were: `jobstack server start --program FILE` starts them with "
+		       "the older server%s%s",
+		       text, *had != '\0' ? ", which was " : "", had);
 	return error->code;
 }
 
@@ -127,23 +165,19 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 			error, JOBSTACK_ECONFLICT,
 			"the data are of MariaDB %s, and %s is older (%s): name a newer one with --program", text,
 			program.path, program.text);
-	else if (status == 0 && (old.state == JS_SERVER_CRASHED || old.state == JS_SERVER_ELSEWHERE))
-		status = js_error_set(
-			error, JOBSTACK_ECONFLICT,
-			"the server of MariaDB %s did not stop cleanly here, and only that version recovers its "
-			"data: start it with that one, and upgrade then",
-			text);
 	(void)snprintf(name, sizeof(name), "data.%s", text);
 	js_layout_join(kept, work.layout.dir, name);
 	if (status == 0 && program.version > had && access(kept, F_OK) == 0)
 		status = js_error_set(error, JOBSTACK_ECONFLICT,
-				      "%s, the copy of an earlier upgrade, is there: remove it, or move it away", kept);
+				      "%s, the copy of an earlier upgrade, is there: finish that upgrade by `jobstack "
+				      "server start`, or move the copy away",
+				      kept);
 	if (status != 0 || program.version == had) {
 		free(work.env);
 		return status != 0 ? status : 1;
 	}
 	status = js_server_stop(options, info, error);
-	status = status > 0 ? 0 : status;
+	status = status > 0 ? 0 : status; /* it did not run */
 	js_log(work.log, JOBSTACK_LOG_INFO, "copying the data of MariaDB %s to %s", text, kept);
 	JS_THEN(status, copy_data(&work, kept, error));
 	if (start.bind == NULL && old.owner.bind[0] != '\0')

@@ -5,6 +5,7 @@
  */
 #include "cli/server/data.h"
 
+#include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/server/job.h"
@@ -19,11 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is known of a database: its name, its schema, the numbers of its stacks as text, its live workers. */
+/* What is known of a database: its name, its server, its schema, the numbers of its stacks as text, its live workers.
+ */
 struct place {
 	struct cli *cli;
 	char database[256];
+	struct js_buf same; /* SQL: this is the same server and database */
 	int schema, unread; /* there is a schema; its stacks can't be read */
+	unsigned why;	    /* because of this (base/aside.h) */
 	struct js_buf ledger;
 	uint64_t stacks, entries, alive;
 	struct js_backup backup;
@@ -31,10 +35,18 @@ struct place {
 
 static int take_fact(void *ctx, const char *name, const char *value)
 {
+	static const char *const sign[] = {"hostname", "port", "datadir"};
 	struct place *p = ctx;
 
 	if (strcmp(name, "database") == 0)
 		(void)snprintf(p->database, sizeof(p->database), "%s", value);
+	for (size_t i = 0; i < sizeof(sign) / sizeof(sign[0]); i++)
+		if (strncmp(name, "variable.", 9) == 0 && strcmp(name + 9, sign[i]) == 0) {
+			js_buf_printf(&p->same, " AND CONVERT(@@%s USING utf8mb4)=CONVERT(X'", sign[i]);
+			for (const char *c = value; *c != '\0'; c++)
+				js_buf_printf(&p->same, "%02x", (unsigned char)*c);
+			js_buf_str(&p->same, "' USING utf8mb4)");
+		}
 	p->schema |= strcmp(name, "schema.version") == 0;
 	return 0;
 }
@@ -71,10 +83,12 @@ static int open_place(struct place *p, struct cli *cli, const struct js_server_o
 	*p = (struct place){.cli = cli};
 	if (status != 0)
 		return status;
+	js_buf_str(&p->same, "TRUE");
 	status = jobstack_server_facts(cli->handle, take_fact, p, &cli->error);
 	if (status == 0 && read_ledger(p) != 0) {
 		status = cli->error.code == JOBSTACK_ESCHEMA ? 0 : cli->error.code;
 		p->unread = p->schema;
+		p->why = cli->error.server_errno;
 		js_error_clear(&cli->error);
 	}
 	if (status != 0)
@@ -92,11 +106,19 @@ static int open_place(struct place *p, struct cli *cli, const struct js_server_o
 		if (p->backup.option_file == NULL)
 			return cli_no_memory(cli);
 	}
-	return 0;
+	/* the client programs do not read the group [jobstack] */
+	status = p->same.failed ? js_error_memory(&cli->error) : js_backup_ask(&p->backup, p->same.data, &cli->error);
+	if (status == 1)
+		status = js_error_set(
+			&cli->error, JOBSTACK_ECONFLICT,
+			"the programs of MariaDB or MySQL reach another server than jobstack does: put host, "
+			"port, user and password into the group [client] of the option file");
+	return status != 0 ? cli_fail(cli) : 0;
 }
 
 static void close_place(struct place *p)
 {
+	js_buf_free(&p->same);
 	js_buf_free(&p->ledger);
 	free((char *)(uintptr_t)p->backup.option_file);
 }
@@ -104,13 +126,27 @@ static void close_place(struct place *p)
 /* Only a database that nobody uses is filled, unless the user says otherwise. */
 static int refuse_used(struct place *p, int replace)
 {
-	if (replace || (p->alive == 0 && p->stacks == 0 && !p->unread))
-		return 0;
-	cli_tell(p->cli,
-		 "the database %s has %" PRIu64 " stack%s, and %" PRIu64
-		 " workers and pushes are alive there: --replace deletes what it has, and its workers will stop",
-		 p->database, p->stacks, view_plural(p->stacks), p->alive);
-	return CLI_NO;
+	int status = replace	 ? 0
+		     : p->schema ? p->alive > 0 || p->stacks > 0 || p->unread
+				 : js_backup_ask(&p->backup,
+						 "(SELECT COUNT(*) FROM information_schema.tables WHERE "
+						 "table_schema=DATABASE())=0",
+						 &p->cli->error);
+
+	if (status < 0)
+		return cli_fail(p->cli);
+	if (status > 0 && (!p->schema || p->unread))
+		cli_tell(p->cli,
+			 "the database %s has tables, but no stacks that this program can read: --replace deletes "
+			 "those that have names of jobstack's",
+			 p->database);
+	else if (status > 0)
+		cli_tell(p->cli,
+			 "the database %s has %" PRIu64 " stack%s, and %" PRIu64
+			 " workers and pushes are alive there: --replace deletes what it has, and its workers will "
+			 "stop",
+			 p->database, p->stacks, view_plural(p->stacks), p->alive);
+	return status > 0 ? CLI_NO : 0;
 }
 
 int cli_server_backup(struct cli *cli, const struct js_server_options *o, const char *file)
@@ -179,30 +215,57 @@ int cli_server_restore(struct cli *cli, const struct js_server_options *o, const
 	return status;
 }
 
-/* Fills the other database, while the old one refuses everybody. */
+/* Adds or removes the row of jobstack_version that makes every program refuse the database. */
+static int set_aside(struct place *p, unsigned why, int on)
+{
+	char sql[120];
+
+	if (on)
+		(void)snprintf(sql, sizeof(sql), "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'move');\n",
+			       why);
+	else
+		(void)snprintf(sql, sizeof(sql), "DELETE FROM jobstack_version WHERE version=%u;\n", why);
+	return js_backup_sql(&p->backup, sql, &p->cli->error);
+}
+
+/* Programs that are connected already do not look at the version again, so the old numbers are read once more when the
+ * new database is complete. */
+static int compare_again(struct place *from, struct place *to)
+{
+	if (read_ledger(from) != 0)
+		return cli_fail(from->cli);
+	if (from->alive == 0 && from->ledger.len == to->ledger.len &&
+	    (from->ledger.len == 0 || memcmp(from->ledger.data, to->ledger.data, to->ledger.len) == 0))
+		return 0;
+	cli_tell(from->cli, "the two databases differ: a program changed the old one during the move");
+	return CLI_NO;
+}
+
+/* Fills the other database, while the old one refuses everybody.  At each moment at most one of them can be used. */
 static int fill_other(struct place *from, struct place *to, const char *kept)
 {
-	char mark[120];
-	int status;
+	int status = set_aside(from, JS_ASIDE_MOVING, 1) != 0 ? cli_fail(from->cli) : 0, filled;
 
-	(void)snprintf(mark, sizeof(mark), "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'move');\n",
-		       JS_BACKUP_MOVED);
-	if (js_backup_sql(&from->backup, mark, &from->cli->error) != 0 || read_ledger(from) != 0)
-		return cli_fail(from->cli);
-	status = js_backup_write(&from->backup, kept, &from->cli->error) != 0 ? cli_fail(from->cli) : 0;
-	if (status == 0)
-		status = load_and_check(to, kept);
-	if (status == 0 &&
-	    (from->ledger.len != to->ledger.len ||
-	     (from->ledger.len > 0 && memcmp(from->ledger.data, to->ledger.data, to->ledger.len) != 0))) {
-		cli_tell(from->cli, "the two databases differ: something was changed during the move");
-		status = CLI_NO;
+	if (status == 0 && js_backup_write(&from->backup, kept, &from->cli->error) != 0)
+		status = cli_fail(from->cli);
+	filled = status == 0;
+	JS_THEN(status, load_and_check(to, kept));
+	JS_THEN(status, compare_again(from, to));
+	if (status == 0 && set_aside(from, JS_ASIDE_MOVED, 1) != 0)
+		status = cli_fail(from->cli);
+	if (status == 0) { /* programs that are still connected can't use it without this table */
+		(void)js_backup_sql(&from->backup, "RENAME TABLE stack TO moved_stack;\n", NULL);
+		return 0;
 	}
-	if (status != 0) {
-		(void)snprintf(mark, sizeof(mark), "DELETE FROM jobstack_version WHERE version=%u;\n", JS_BACKUP_MOVED);
-		(void)js_backup_sql(&from->backup, mark, &from->cli->error);
+	js_error_clear(&to->cli->error);
+	js_error_clear(&from->cli->error);
+	if (filled)
+		(void)set_aside(to, JS_ASIDE_HALF, 1);
+	if (set_aside(from, JS_ASIDE_MOVING, 0) == 0)
 		cli_tell(from->cli, "not moved: the old database is still in use");
-	}
+	else
+		cli_tell(from->cli, "not moved: the old database refuses until this command is repeated (%s)",
+			 from->cli->error.text);
 	return status;
 }
 
@@ -227,6 +290,9 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 		jobstack_describe(other.handle, there, sizeof(there));
 		if (strcmp(here, there) == 0)
 			status = cli_usage(cli, "%s names the server that is to be moved", file);
+		else if ((from.why == JS_ASIDE_MOVING && set_aside(&from, JS_ASIDE_MOVING, 0) != 0) ||
+			 read_ledger(&from) != 0)
+			status = cli_fail(cli);
 		else if (from.alive > 0) {
 			cli_tell(cli,
 				 "%" PRIu64
@@ -234,8 +300,7 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 				 "SIGTERM, drains workers)",
 				 from.alive);
 			status = CLI_NO;
-		} else if (from.ledger.data == NULL && read_ledger(&from) != 0)
-			status = cli_fail(cli);
+		}
 	}
 	if (status == 0)
 		status = refuse_used(&to, replace);
