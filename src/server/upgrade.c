@@ -11,6 +11,7 @@
 #include "server/logfile.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,11 @@ static unsigned data_version(const struct js_layout *layout, char text[64])
 	return major * 100 + minor;
 }
 
-static int run_step(const struct js_work *work, const char *const *argv, struct jobstack_error *error)
+/* WHO: as this user; NULL: as ourselves. */
+static int run_step(const struct js_work *work, const struct js_who *who, const char *const *argv,
+		    struct jobstack_error *error)
 {
-	const struct js_task task = {.argv = argv, .env = work->env};
+	const struct js_task task = {.argv = argv, .env = work->env, .who = who};
 	struct js_buf said = {0};
 	int end = 0, status = js_task_run(&task, STEP_LIMIT_US, work->stop, &said, &end, error);
 
@@ -72,15 +75,22 @@ static int lock_stopped(const struct js_work *work, struct jobstack_error *error
 /* The copy has its name only when it is whole; js_install removes one that is not. */
 static int copy_data(const struct js_work *work, const char *kept, struct jobstack_error *error)
 {
-	char aside[JS_LAYOUT_PATH];
-	const char *argv[] = {"/bin/cp", "-a", "--reflink=auto", work->layout.data, aside, NULL};
+	char aside[JS_LAYOUT_PATH], from[JS_LAYOUT_PATH];
+	const char *argv[] = {"/bin/cp", "-a", "--reflink=auto", from, aside, NULL};
 	int lock = lock_stopped(work, error), status;
 
 	if (lock < 0)
 		return lock;
-	js_layout_join(aside, work->layout.dir, "data.new.copy");
-	js_layout_remove(aside, &work->who);
-	status = run_step(work, argv, error);
+	js_layout_join(from, work->layout.data, ".");
+	/* a new name each time: a cp that outlived its killed parent must not write into this one */
+	js_layout_sweep(work->layout.dir, "data.new.", &work->who);
+	js_layout_join(aside, work->layout.dir, "data.new.XXXXXX");
+	if (mkdtemp(aside) == NULL)
+		status = js_error_file(error, "can't make a directory in %s", work->layout.dir);
+	else if (work->who.change && lchown(aside, work->who.uid, work->who.gid) != 0)
+		status = js_error_file(error, "can't make the user %s the owner of %s", work->who.name, aside);
+	else
+		status = run_step(work, &work->who, argv, error);
 	JS_THEN(status, js_install_rename(aside, kept, error));
 	if (status != 0)
 		js_layout_remove(aside, &work->who);
@@ -99,7 +109,7 @@ static void upgrade_system_tables(const struct js_work *work, const char *search
 	if (js_program_search("mariadb-upgrade", search, path) != 0)
 		(void)js_error_set(&error, JOBSTACK_EFILE, "mariadb-upgrade was not found (package mariadb-client)");
 	else
-		(void)run_step(work, argv, &error);
+		(void)run_step(work, NULL, argv, &error);
 	if (error.code != 0)
 		js_log(work->log, JOBSTACK_LOG_WARNING,
 		       "the server's own tables are still those of the older version: %s", error.text);
@@ -145,6 +155,7 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	struct js_program program;
 	struct js_server_info old;
 	char text[64] = "", name[80], beside[JS_LAYOUT_PATH + 16], *slash;
+	uint64_t need;
 	unsigned had;
 	int status;
 
@@ -172,6 +183,11 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 				      "%s, the copy of an earlier upgrade, is there: finish that upgrade by `jobstack "
 				      "server start`, or move the copy away",
 				      kept);
+	need = js_layout_size(work.layout.data) >> 20;
+	if (status == 0 && program.version > had && js_layout_full(work.layout.dir, need))
+		status = js_error_set(error, JOBSTACK_EFILE,
+				      "less than %" PRIu64 " MB are free under %s, which the copy of the data needs",
+				      need, work.layout.dir);
 	if (status != 0 || program.version == had) {
 		free(work.env);
 		return status != 0 ? status : 1;
@@ -180,6 +196,9 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	status = status > 0 ? 0 : status; /* it did not run */
 	js_log(work.log, JOBSTACK_LOG_INFO, "copying the data of MariaDB %s to %s", text, kept);
 	JS_THEN(status, copy_data(&work, kept, error));
+	if (status != 0)
+		js_log(work.log, JOBSTACK_LOG_WARNING,
+		       "not upgraded, and the server may be stopped: repeat the command, or `jobstack server start`");
 	if (start.bind == NULL && old.owner.bind[0] != '\0')
 		start.bind = old.owner.bind;
 	start.program = program.path;

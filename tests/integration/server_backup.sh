@@ -33,7 +33,7 @@ check 'a worker runs' wait_for 30 test -e waits
 check '... and the database knows' wait_for 30 sh -c 'jobstack status -s one --json | grep -q "\"done\":7,"'
 check 'a backup' server a backup one.gz
 is '... of mode 600, and nothing beside it' "$(stat -c %a one.gz) $(echo one.gz*)" '600 one.gz'
-is '... has each table' "$(zcat one.gz | sed -n 's/^DROP TABLE IF EXISTS \([a-z_]*\);.*/\1/p' | grep -v '^jobstack_version$' | sort)" "$(cat tables)"
+is '... has each table' "$(zcat one.gz | sed -n 's/^DROP TABLE IF EXISTS \([a-z_]*\);.*/\1/p' | grep -v '^moved_stack$' | sort)" "$(cat tables)"
 check '... may be made again' server a backup -q one.gz
 echo thesis >thesis
 check 'a file that is something else is not replaced' says 1 'is not a backup' server a backup thesis
@@ -55,6 +55,15 @@ done
 check 'empty' says 2 'is not a backup' server b restore cut4
 check 'something else' says 2 'is not a backup' server b restore thesis
 check 'a database in use' says 1 'has 2 stacks, and 1 workers' server a restore one.gz
+
+# a server that the client programs do not see, and tables of somebody else
+{ cat a.cnf; grep -E '^(port|password|ssl-ca)=' b.cnf; } >mixed.cnf && chmod 600 mixed.cnf
+check 'two servers in one option file' says 1 'reach another server' jobstack server backup mixed.gz --client-file "$PWD/mixed.cnf"
+b_sql() { JOBSTACK_TEST_CNF=$PWD/b.cnf sql "$@"; }
+b_sql 'CREATE TABLE name(x INT)'
+check "somebody else's tables" says 1 'has tables, but no stacks' server b restore one.gz
+is '... are still there' "$(b_sql 'SELECT COUNT(*) FROM name')" 0
+b_sql 'DROP TABLE name'
 
 # restored
 check 'restored elsewhere' server b restore -q one.gz
@@ -111,14 +120,26 @@ check '... and say so' grep -q '^1[01]' a/data/*upgrade_info
 old
 check 'the copy is not replaced' says 1 'the copy of an earlier upgrade, is there' server a upgrade
 
+rm -r a/data.10.5.23
+before=$(counts a)
+check 'a start that fails when the server runs' says 2 'nothing is put back' \
+	jobstack server upgrade --data "$PWD/a" --client-file "$PWD/small/a.cnf" --memory 32M
+is '... and its data stay' "$(counts a)" "$before"
+check '... the copy too' test -d a/data.10.5.23/mysql
+
 # moved
 check 'not to itself' says 2 'names the server that is to be moved' server a move a.cnf
 check 'workers must have ended' says 1 'workers and pushes are alive: let them end' server a move b.cnf
 jobstack recover -q -s one >/dev/null 2>&1
 check 'a database in use is not overwritten' says 1 '--replace' server a move b.cnf
+sql 'INSERT INTO jobstack_version VALUES(4294967293,UTC_TIMESTAMP(6),"x")'
+check 'a move that was cut short' says 69 'repeat `jobstack server move FILE`' jobstack status
 check 'moved' eval 'server a move b.cnf --replace >moved.out'
 like '... with what to type' "$(cat moved.out)" "export JOBSTACK_DEFAULTS_FILE=$PWD/b.cnf"
 is '... the same numbers' "$(jobstack status --defaults-file b.cnf --json -s one | grep -o '"pushed":[0-9]*')" '"pushed":20'
 check '... the ledger balances' jobstack check -q --defaults-file b.cnf
 check '... the old one refuses' says 69 'was moved to another server' jobstack push -s one /x
+check '... to programs that are connected, too' eval '! sql "SELECT 1 FROM stack" 2>/dev/null'
+check 'and back' server a restore -q a.moved --replace
+check '... the ledger balances' jobstack check -q
 finish
