@@ -33,6 +33,12 @@ enum js_why {
 	JS_WHY_NO_SLURM_CONFIG	    /* EFILE: libslurm found no configuration */
 };
 
+/* Versions in rows of jobstack_version that no program has: `jobstack server` writes them, and every program refuses
+ * the database, by ESCHEMA with this number as its reason. */
+#define JS_ASIDE_MOVING 4294967293U /* a move to another server is under way, or was cut short */
+#define JS_ASIDE_MOVED 4294967294U  /* it was moved to another server */
+#define JS_ASIDE_HALF 4294967295U   /* a restore is under way, or was cut short */
+
 /* Fills ERROR (may be NULL) with FROM, unless it is filled already. */
 void js_error_pass(struct jobstack_error *error, const struct jobstack_error *from);
 

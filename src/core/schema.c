@@ -6,7 +6,7 @@
  */
 #include "core/core.h"
 
-#include "base/aside.h"
+#include "base/error.h"
 #include "base/file.h"
 
 #include <dirent.h>

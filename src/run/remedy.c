@@ -4,7 +4,6 @@
  */
 #include "run/remedy.h"
 
-#include "base/aside.h"
 #include "base/error.h"
 
 #include <limits.h>

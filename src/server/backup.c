@@ -10,7 +10,6 @@
  */
 #include "server/backup.h"
 
-#include "base/aside.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -20,7 +20,7 @@ int js_backup_write(const struct js_backup *backup, const char *file, struct job
 /* Reads all of FILE: 0 if it is a backup and whole. */
 int js_backup_check(const char *file, struct jobstack_error *error);
 
-/* Replaces the tables of the database by what FILE has.  Cut short, it leaves the row JS_ASIDE_HALF. */
+/* Replaces the tables of the database by what FILE has.  Cut short, it leaves the row JS_ASIDE_HALF (base/error.h). */
 int js_backup_load(const struct js_backup *backup, const char *file, struct jobstack_error *error);
 
 /* Runs SQL by the client program. */

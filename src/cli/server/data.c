@@ -5,7 +5,6 @@
  */
 #include "cli/server/data.h"
 
-#include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/server/job.h"
@@ -27,7 +26,7 @@ struct place {
 	char database[256];
 	struct js_buf same; /* SQL: this is the same server and database */
 	int schema, unread; /* there is a schema; its stacks can't be read */
-	unsigned why;	    /* because of this (base/aside.h) */
+	unsigned why;	    /* because of this (JS_ASIDE_...) */
 	struct js_buf ledger;
 	uint64_t stacks, entries, alive;
 	struct js_backup backup;
