@@ -5,6 +5,7 @@
 #include "base/signal.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 int js_signal_is_ignored(int number)
 {
