@@ -5,20 +5,9 @@
 #include "cli/cli.h"
 #include "process/child.h"
 
-#include <linux/limits.h>
-#include <stdio.h>
-#include <unistd.h>
-
-/* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the
- * source's. */
 const char *cli_schema_dir(void)
 {
-	static char path[PATH_MAX + 64];
-
-	(void)snprintf(path, sizeof(path), "%s/../share/jobstack/schema", js_child_program_dir());
-	if (access(path, R_OK) == 0)
-		return path;
-	return access(JS_SCHEMA_DIR, R_OK) == 0 ? JS_SCHEMA_DIR : JS_SCHEMA_SOURCE_DIR;
+	return js_child_data_dir("schema", JS_SCHEMA_DIR, JS_SCHEMA_SOURCE_DIR);
 }
 
 static const char *dir;

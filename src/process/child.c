@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,8 +76,8 @@ static int place_descriptors(const struct js_child *child, int input)
  */
 static void shut_descriptors(unsigned first, int at_exec)
 {
-#ifdef CLOSE_RANGE_CLOEXEC
-	if (close_range(first, ~0u, at_exec ? CLOSE_RANGE_CLOEXEC : 0) == 0)
+#ifdef SYS_close_range /* by its number: the C library's function came years later than the kernel's */
+	if (syscall(SYS_close_range, first, ~0u, at_exec ? 1U << 2 /* CLOSE_RANGE_CLOEXEC */ : 0U) == 0)
 		return;
 #endif
 	for (int fd = (int)first; fd < 65536; fd++)
@@ -383,4 +384,14 @@ const char *js_child_program_dir(void)
 	if (slash != NULL)
 		*slash = '\0';
 	return path;
+}
+
+const char *js_child_data_dir(const char *name, const char *installed, const char *source)
+{
+	static char path[PATH_MAX + 64];
+
+	(void)snprintf(path, sizeof(path), "%s/../share/jobstack/%s", js_child_program_dir(), name);
+	if (access(path, R_OK) == 0)
+		return path;
+	return access(installed, R_OK) == 0 ? installed : source;
 }

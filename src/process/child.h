@@ -62,3 +62,7 @@ int js_child_is_in_path(const char *name);
 /* The directory of this program's file, without a slash at the end; "" if it is not known.  Valid until the next call.
  */
 const char *js_child_program_dir(void);
+
+/* The directory NAME of jobstack's data: beside this program (../share/jobstack), else where it was to be INSTALLED,
+ * else the SOURCE's.  Valid until the next call. */
+const char *js_child_data_dir(const char *name, const char *installed, const char *source);

@@ -336,7 +336,6 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 /* Commands run with or without it. */
 static void begin_packages(struct run *r)
 {
-	static const char *const place[] = {JS_SHIMS_DIR, JS_SHIMS_SOURCE_DIR};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_packages *p = NULL;
 	char hook[4096];
@@ -344,11 +343,8 @@ static void begin_packages(struct run *r)
 
 	if (!r->config.packages || r->config.persistent)
 		return;
-	for (int i = 0; i < 2; i++) {
-		(void)snprintf(hook, sizeof(hook), "%s/jobstack_packages/sitecustomize.py", place[i]);
-		if (access(hook, R_OK) == 0)
-			break;
-	}
+	(void)snprintf(hook, sizeof(hook), "%s/jobstack_packages/sitecustomize.py",
+		       js_child_data_dir("shims", JS_SHIMS_DIR, JS_SHIMS_SOURCE_DIR));
 	status = js_packages_begin(&p, temporary_directory(), hook, r->slots_n, &error);
 	JS_THEN(status, js_packages_read(p, &error));
 	for (unsigned i = 0; i < r->slots_n && status == 0; i++)

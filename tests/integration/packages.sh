@@ -49,6 +49,15 @@ numbered 1 1 | jobstack push -q -s none >/dev/null
 check 'a command without packages' worker -s none --packages --events none.log -- true
 is '... has none' "$(jq -c .packages none.log)" '{}'
 
+# ---- a moved tree: what lies beside the program is taken
+mkdir -p tree/bin tree/share/jobstack/shims/jobstack_packages
+cp "$(command -v jobstack-worker)" tree/bin/
+{ cat "$JOBSTACK_SOURCE/src/shims/jobstack_packages/sitecustomize.py" && echo "open('$PWD/beside', 'w')"; } \
+	>tree/share/jobstack/shims/jobstack_packages/sitecustomize.py
+numbered 1 1 | jobstack push -q -s moved >/dev/null
+check 'a worker of a moved tree' env PATH="$PWD/tree/bin:$PATH" jobstack-worker -q -s moved --packages -- python3 -c pass
+check '... uses the hook beside it' test -e beside
+
 # ---- off, unless somebody asks; a refusal wins
 for how in : JOBSTACK_PACKAGES=0:--packages JOBSTACK_PACKAGES=1:--no-packages; do
 	numbered 1 1 | jobstack push -q -s "off" >/dev/null
