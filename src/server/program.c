@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "process/child.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -35,8 +36,11 @@ int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_P
 {
 	const char *const searches[] = {search, "/usr/bin:/bin:/usr/local/bin:/usr/sbin"};
 	struct js_buf file = {0};
-	int found = 0;
+	int found;
 
+	found = snprintf(out, JS_LAYOUT_PATH, "%s/" JS_PROGRAM_OWN "/bin/%s", js_child_program_dir(), name) <
+			JS_LAYOUT_PATH &&
+		is_program(out);
 	for (int i = 0; i < 2; i++)
 		for (const char *at = searches[i]; !found && js_child_next_path(&at, name, &file) > 0;) {
 			/* relative directories in a search path are ignored: they are mistakes, or traps */

@@ -7,6 +7,9 @@
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
 
+/* Where the archive of the server is unpacked, seen from our program's directory. */
+#define JS_PROGRAM_OWN "../lib/jobstack/server"
+
 struct js_program {
 	char path[JS_LAYOUT_PATH];
 	char installer[JS_LAYOUT_PATH]; /* the program that initialises data; "" for MySQL, which does it itself */
@@ -16,10 +19,12 @@ struct js_program {
 	char text[128];			/* the version as text */
 };
 
-/* Finds the server program: GIVEN (may be NULL), else in SEARCH (a list like $PATH; may be NULL), else in the usual
- * places.  Runs it as WHO to learn its version.  EFILE: there is none; the text says what to install. */
+/* Finds the server program: GIVEN (may be NULL), else in the server's archive, in SEARCH (a list like $PATH; may be
+ * NULL), else in the usual places.  Runs it as WHO to learn its version.  EFILE: there is none; the text says what to
+ * install. */
 int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
 		    struct js_program *program, struct jobstack_error *error);
 
-/* Finds NAME in SEARCH, else in the usual places for programs.  0, or -1. */
+/* Finds NAME in the server's archive, if that is here, else in SEARCH, else in the usual places for programs.  0, or
+ * -1. */
 int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH]);

@@ -44,6 +44,15 @@ is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack docto
 0'
 like 'as text' "$(timeout 300 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
 
+# the server that was unpacked beside the program: to which day it has its fixes
+mkdir -p tree/bin tree/lib/jobstack/server
+cp "$(command -v jobstack)" tree/bin/
+fixed() { date -u -d "-$1 days" +%F >tree/lib/jobstack/server/DAY; PATH=$PWD/tree/bin:$PATH doctor; }
+fixed 200
+check 'a server with old fixes' told warn server 'fixes up to 20..-..-.., 200 days ago' 'unpack a newer archive'
+fixed 100
+check '... with newer ones' told ok server '100 days ago'
+
 admin 'SET GLOBAL innodb_flush_log_at_trx_commit=2; SET GLOBAL max_connections=40; SET GLOBAL max_allowed_packet=1048576; SET GLOBAL local_infile=0'
 doctor
 check 'commits that are not flushed' told warn durability innodb_flush_log_at_trx_commit=2 'set it to 1'

@@ -325,6 +325,17 @@ check "its temporary tables are where no other server deletes them" both 0 "$T/k
 check "no half data is left" test -z "$(find "$T/k" -maxdepth 1 -name 'data.new.*')"
 check "and no statements with the password" not test -e "$T/k/init.sql"
 gives 0 server k stop
+
+# ---- the server that was unpacked with jobstack is taken before those of the host
+mkdir -p "$T/tree/bin" "$T/tree/lib/jobstack"
+cp "$JOBSTACK" "$T/tree/bin/"
+ln -s "$T/prefix" "$T/tree/lib/jobstack/server"
+ln -s "../sbin/${daemon##*/}" "$T/prefix/bin/"
+rm "$T/server.reached"
+check "the server beside the program starts" gives 0 \
+	"$T/tree/bin/jobstack" server start --data "$T/k" --client-file "$T/k.d/client.cnf"
+check "it is the one that was unpacked there" test -e "$T/server.reached"
+gives 0 server k stop
 chmod 755 "$T"
 
 # ---- in the foreground

@@ -5,7 +5,9 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/command.h"
+#include "server/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +18,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MB 1048576.0
 #define LIMIT_US (10 * JS_SECOND_US)
 #define FILES_WANTED 1024
 #define PROCESSES_WANTED 256
+#define SERVER_DAYS 180
 
 static void check_option_file(struct doctor *d)
 {
@@ -167,9 +171,29 @@ static void check_limits(struct doctor *d)
 		doctor_ok(d, "limits", "enough open files and processes are allowed");
 }
 
+/* The archive of the server says up to which day it has its security fixes. */
+static void check_server_age(struct doctor *d)
+{
+	char path[PATH_MAX + 64];
+	struct js_buf day = {0};
+	struct tm tm = {0};
+
+	(void)snprintf(path, sizeof(path), "%s/" JS_PROGRAM_OWN "/DAY", js_child_program_dir());
+	if (js_file_read(path, &day) == 0 && day.data != NULL && strptime(day.data, "%Y-%m-%d", &tm) != NULL) {
+		int64_t days = js_clock_wall_us() / (24 * 3600 * JS_SECOND_US) - timegm(&tm) / (24 * 3600);
+
+		doctor_warn_if(days > SERVER_DAYS, d, "server",
+			       "unpack a newer archive jobstack-server-... over this one, and start the server again",
+			       "the server that came with jobstack has the security fixes up to %.10s, %lld days ago",
+			       day.data, (long long)days);
+	}
+	js_buf_free(&day);
+}
+
 void doctor_local(struct doctor *d)
 {
 	check_worker_program(d);
+	check_server_age(d);
 	check_directory(d);
 	check_limits(d);
 	check_option_file(d);
