@@ -13,4 +13,9 @@ if(MySQLClient_FOUND AND NOT TARGET MySQLClient::MySQLClient)
 	add_library(MySQLClient::MySQLClient UNKNOWN IMPORTED)
 	set_target_properties(MySQLClient::MySQLClient PROPERTIES IMPORTED_LOCATION ${MySQLClient_LIBRARY}
 		INTERFACE_INCLUDE_DIRECTORIES ${MySQLClient_INCLUDE_DIR})
+	if(MySQLClient_LIBRARY MATCHES "\\.a$") # what a static one needs itself
+		find_package(OpenSSL REQUIRED)
+		find_package(ZLIB REQUIRED)
+		set_property(TARGET MySQLClient::MySQLClient PROPERTY INTERFACE_LINK_LIBRARIES OpenSSL::SSL ZLIB::ZLIB m ${CMAKE_DL_LIBS})
+	endif()
 endif()
