@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "core/crew.h"
 #include "core/item.h"
-#include "core/recent.h"
 #include "core/stream.h"
 #include "core/where.h"
 
@@ -47,7 +46,6 @@ struct exporting {
 	void *ctx;
 	struct js_crew *crew;
 	struct js_where where;
-	struct js_recent recent;
 	uint64_t low, high;    /* entries of the page, or of the window of attempts */
 	uint64_t last;	       /* attempts are read up to this entry, */
 	uint32_t last_attempt; /* and this attempt of it */
@@ -393,31 +391,15 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-/* The next window of attempts.  0: nothing else is wanted. */
-static int next_window(struct exporting *x, uint64_t tail)
-{
-	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
-	uint64_t step = filtered ? FILTER_WINDOW : tail, low = 0;
-
-	if (x->recent.bits == NULL)
-		x->high = tail - x->last > step ? x->last + step : tail;
-	else if (js_recent_next(&x->recent, x->last, FILTER_WINDOW, &low, &x->high)) {
-		x->last = low - 1;
-		x->last_attempt = UINT32_MAX;
-		x->high = x->high < tail ? x->high : tail;
-	} else
-		return 0;
-	return 1;
-}
-
 /* Attempts of entries up to TAIL. */
 static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_error *error)
 {
-	if (x->o.since_us > 0 && !x->unlisted)
-		JS_TRY(js_recent_read(&x->recent, x->handle, &x->stack, x->o.since_us, error));
+	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
+	uint64_t step = filtered ? FILTER_WINDOW : tail;
+
 	while (x->last < tail || x->last_attempt != UINT32_MAX) {
-		if (x->last == x->high && !next_window(x, tail)) /* the window has been read */
-			return 0;
+		if (x->last == x->high) /* the window has been read */
+			x->high = tail - x->last > step ? x->last + step : tail;
 		JS_TRY(page_of_attempts(x, error));
 		JS_TRY(report_page(x, error));
 		x->last = x->n < PAGE ? x->high : x->line[PAGE - 1].item.entry;
@@ -592,7 +574,6 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 	free(x->block.list);
 	js_crew_free(x->crew);
 	js_where_free(&x->where);
-	js_recent_free(&x->recent);
 	js_buf_free(&x->bytes);
 	free(x);
 	return status;

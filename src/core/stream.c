@@ -61,27 +61,25 @@ void js_stream_write(struct js_buf *text, const struct jobstack_outcome *outcome
 	free(list);
 }
 
-/* "7:1," or "9-12:2,". */
-int js_stream_next(const char **text, struct js_stream_range *r)
+/* Reads the next "7:1," or "9-12:2,".  0: it is not one. */
+static int read_range(const char **text, uint64_t *first, uint64_t *last, uint64_t *attempt)
 {
 	char *end;
 
-	r->first = r->last = strtoull(*text, &end, 10);
+	*first = *last = strtoull(*text, &end, 10);
 	if (*end == '-')
-		r->last = strtoull(end + 1, &end, 10);
-	if (end == *text || *end != ':' || r->last < r->first)
+		*last = strtoull(end + 1, &end, 10);
+	if (end == *text || *end != ':' || *last < *first)
 		return 0;
-	r->attempt = strtoull(end + 1, &end, 10);
-	if (*end != ',')
-		return 0;
+	*attempt = strtoull(end + 1, &end, 10);
 	*text = end + 1;
-	return 1;
+	return *end == ',';
 }
 
 static void take_block(void *ctx, const struct js_row *row)
 {
 	struct js_stream_block *b = ctx;
-	struct js_stream_range r;
+	uint64_t first, last, attempt;
 	const char *text;
 
 	if (row == NULL) {
@@ -92,14 +90,13 @@ static void take_block(void *ctx, const struct js_row *row)
 	}
 	b->no = js_row_u64(row, 0);
 	for (text = row->col[1]; *text != '\0' && !b->failed && !b->damaged;) {
-		b->damaged = !js_stream_next(&text, &r) || r.last - r.first >= BLOCK_MAX;
-		if (b->damaged ||
-		    js_array_grow(&b->list, &b->room, b->n + (r.last - r.first) + 1, sizeof(*b->list)) != 0) {
+		b->damaged = !read_range(&text, &first, &last, &attempt) || last - first >= BLOCK_MAX;
+		if (b->damaged || js_array_grow(&b->list, &b->room, b->n + (last - first) + 1, sizeof(*b->list)) != 0) {
 			b->failed = !b->damaged;
 			return;
 		}
-		for (; r.first > 0 && r.first <= r.last; r.first++)
-			b->list[b->n++] = (struct js_attempt_id){r.first, r.attempt};
+		for (; first <= last; first++)
+			b->list[b->n++] = (struct js_attempt_id){first, attempt};
 	}
 	if (b->n > 1)
 		qsort(b->list, b->n, sizeof(*b->list), order_by_entry);
@@ -215,10 +212,8 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
 	take_away_sql(g, stack_id, &sql);
-	js_sql_stmt(&sql,
-		    "INSERT INTO stream(stack_id,no,list) VALUES(%u,%u,CONCAT(%x,'0:',"
-		    "TIMESTAMPDIFF(SECOND,'1970-01-01',UTC_TIMESTAMP()),','))",
-		    stack_id, *last + 1, (const void *)g->text.data, g->text.len);
+	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,list) VALUES(%u,%u,%x)", stack_id, *last + 1,
+		    (const void *)g->text.data, g->text.len);
 	return js_db_commit(handle->db, &sql, NULL, error);
 }
 

@@ -26,15 +26,6 @@ void js_stream_write(struct js_buf *text, const struct jobstack_outcome *outcome
 void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
 			 const struct js_buf *text, int older);
 
-/* An item of a list: the same attempt of these entries.  The number 0, which no entry has, says when a block was made:
- * ATTEMPT is the time, in seconds since 1970. */
-struct js_stream_range {
-	uint64_t first, last, attempt;
-};
-
-/* Reads the next item of a list, and moves *TEXT behind it.  0: there is none, or it can't be read. */
-int js_stream_next(const char **text, struct js_stream_range *range);
-
 /* A block of the stream.  Start it with zeros; free LIST. */
 struct js_stream_block {
 	uint64_t no;

@@ -107,45 +107,6 @@ is '... ends who follows it' "$status" 2
 check 'a drop' jobstack drop -q -s long --yes
 is '... leaves nothing' "$(sql 'SELECT COUNT(*) FROM stream LEFT JOIN stack USING(stack_id) WHERE name IS NULL OR name="long"') $(sql 'SELECT COUNT(*) FROM closed LEFT JOIN stack USING(stack_id) WHERE name IS NULL')" '0 0'
 
-# ---- what ended lately is found by the lists: wherever they are, and without reading what is older
-lately() { jobstack export -s night --since 1h -o entry --json | jq -r .entry | tr '\n' ' '; }
-long_ago() { # so were the ends of all workers and attempts up to now, and so was the last block made
-	sql "SET @s=(SELECT stack_id FROM stack WHERE name='night'); UPDATE worker SET ended=ended-INTERVAL 2 DAY WHERE stack_id=@s;
-		UPDATE attempt SET started=started-INTERVAL 2 DAY,ended=ended-INTERVAL 2 DAY WHERE stack_id=@s;
-		UPDATE stream SET list=CONCAT(LEFT(list,LENGTH(list)-LENGTH(SUBSTRING_INDEX(list,',',-2))),'0:',UNIX_TIMESTAMP()-172800,',') WHERE stack_id=@s"
-}
-again() { jobstack requeue -q -s night "$@" && worker -s night -- true; }
-numbered 1 1000 | jobstack push -q -s night
-check 'a night' worker -s night -- true
-is '... all of it is new' "$(lately | wc -w)" 1000
-jobstack export -s night --after 0 >/dev/null
-is '... in blocks, too' "$(lately | wc -w)" 1000
-again 500
-long_ago
-is 'two days later nothing is' "$(lately)" ''
-is '... neither in blocks nor in other lists' "$(blocks night) $(sql "SELECT COUNT(*)>0 FROM closed JOIN stack USING(stack_id) WHERE name='night'")" '1 1'
-sql "UPDATE attempt SET ended=UTC_TIMESTAMP(6) WHERE stack_id=(SELECT stack_id FROM stack WHERE name='night') AND entry_id IN(30,600,900)"
-is '... and what is in old lists is not even looked at' "$(lately)" ''
-again 200
-is 'one of a worker that has ended' "$(lately)" '200 '
-eval "$(jobstack requeue -q -s night 700 && jobstack pop -s night)"
-jobstack close -q -s night
-is '... and one of a script' "$(lately)" '200 700 '
-jobstack requeue -q -s night 100
-timeout 300 jobstack-worker -q -s night --idle-timeout 300 -- true &
-idle=$!
-night_is() { [[ $(lately) == "$1" ]]; }
-check '... and one of a worker that lives' wait_for 20 night_is '100 200 700 '
-jobstack export -s night --after 0 >/dev/null
-is '... all in a block' "$(lately) $(blocks night)" '100 200 700  2'
-kill_ours $idle
-wait $idle 2>/dev/null
-sql "UPDATE stack SET history=64 WHERE name='night'"
-is 'what was recorded before there was a stream is looked at, too' "$(lately)" '30 100 200 700 '
-sql "UPDATE jobstack_version SET installed=installed-INTERVAL 1 DAY"
-is '... unless all of that is older' "$(lately)" '100 200 700 '
-is 'a report counts the same' "$(jobstack report -s night --since 1h --json | jq .attempts.all)" 3
-
 # ---- an account that may only read
 sql_admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -e "$1"; }
 sql_admin "CREATE USER reader@'%' IDENTIFIED BY 'Reader-1'; GRANT SELECT ON follow.* TO reader@'%'"
