@@ -279,9 +279,10 @@ static void take_status(void *ctx, const struct js_row *row)
 	STATUS_COLUMNS(JS_COLUMN_READ)
 	slot_us = js_row_u64(row, 0);
 	s.rate = slot_us == 0 ? 0 : (double)s.ended * 1e6 / (double)slot_us * (double)s.busy;
-	if (s.state == JOBSTACK_DROPPING) { /* its spans are gone already */
+	if (s.state == JOBSTACK_DROPPING) { /* nobody gets what is left of its spans */
 		s.cancelled = s.pushed - s.done - s.dead - s.moved - s.pruned;
 		s.ready = s.waiting = s.held = 0;
+		s.next_due_us = -1;
 	} else if (s.state == JOBSTACK_CANCELLED) {
 		s.cancelled += s.ready + s.waiting + s.held;
 		s.ready = s.waiting = s.held = 0;
