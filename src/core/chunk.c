@@ -278,7 +278,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 		}
 		status = send_part(p, load, &now, error);
 		lost |= now; /* an earlier try of this part may still arrive */
-		refused = load && (status == JS_DB_NO_LOAD || race == LOADS_MAX);
+		refused = load && (status == JS_DB_NO_LOAD || race >= LOADS_MAX);
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
 			status = settle_chunk(p, lost, error);
 		else if (status == JS_DB_NO_LOAD)

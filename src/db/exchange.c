@@ -129,7 +129,7 @@ void js_exchange_send(struct js_db *db, struct js_exchange *x)
 	db->last_errno = x->number;
 	if (js_fault_is_local(x->number))
 		js_session_end(db);
-	x->fault = js_prepared_is_lost(db, x->number) ? JS_FAULT_AGAIN : fault_of_try(db, x);
+	x->fault = js_prepared_is_lost(db, x->number) ? JS_FAULT_KILLED : fault_of_try(db, x);
 }
 
 void js_exchange_roll_back(struct js_db *db, struct js_exchange *x)

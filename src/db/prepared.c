@@ -5,26 +5,29 @@
  */
 #include "db/prepared.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCKS 16 /* so many are kept, each some 26 kB on the server: the forms of a worker's steps that come often */
 #define VALUES_MAX 256 /* a block with more differs each time */
 #define NOT_PREPARED 1243
+#define UNSUPPORTED 1295
+#define NOT_PARSED 1064
 #define OUTDATED 1615
 
 /* A block's text with a ? for each value. */
 struct block {
 	struct js_buf form;
 	uint64_t used; /* when: the number of the look; 0: never */
-	int prepared;
+	int prepared;  /* 0: not yet; -1: that failed */
 };
 
 struct js_prepared {
 	struct block block[BLOCKS];
 	struct js_buf form;
-	uint64_t looks;
-	int refused; /* the server takes none: until the connection ends */
+	uint64_t looks, since; /* the first look of this request is behind SINCE */
+	int refused;	       /* the server takes none: until the connection ends */
 };
 
 static const struct js_sql_value *range(const struct js_buf *list, size_t i)
@@ -57,25 +60,54 @@ static void add_name(const struct js_buf *form, size_t i, struct js_buf *text)
 	js_buf_printf(text, strstr(form->data, ";COMMIT;") != NULL ? "js_commit_%zu" : "js_part_%zu", i);
 }
 
+/* Sends WORDS, the name of block I, and REST if it is not NULL; whether that succeeded. */
+static int command(struct js_db *db, const char *words, size_t i, const struct js_buf *rest)
+{
+	struct js_buf text = {0};
+	int ok;
+
+	js_buf_str(&text, words);
+	add_name(&db->prepared->block[i].form, i, &text);
+	if (rest != NULL)
+		js_buf_add(&text, rest->data, rest->len);
+	ok = !text.failed && mysql_real_query(db->my, text.data, (unsigned long)text.len) == 0;
+	js_buf_free(&text);
+	return ok;
+}
+
 /* Prepares block I; whether that succeeded. */
 static int prepare(struct js_db *db, size_t i)
 {
 	const struct js_buf *form = &db->prepared->block[i].form;
-	struct js_buf text = {0};
+	struct js_buf from = {0};
 	int ok = memchr(form->data, '\\', form->len) == NULL;
 
-	js_buf_str(&text, "PREPARE ");
-	add_name(form, i, &text);
-	js_buf_str(&text, " FROM '");
+	js_buf_str(&from, " FROM '");
 	for (size_t at = 0; at < form->len; at++) {
 		if (form->data[at] == '\'')
-			js_buf_char(&text, '\'');
-		js_buf_char(&text, form->data[at]);
+			js_buf_char(&from, '\'');
+		js_buf_char(&from, form->data[at]);
 	}
-	js_buf_char(&text, '\'');
-	ok = ok && !text.failed && mysql_real_query(db->my, text.data, (unsigned long)text.len) == 0;
-	js_buf_free(&text);
+	js_buf_char(&from, '\'');
+	ok = ok && !from.failed && command(db, "PREPARE ", i, &from);
+	db->prepared->refused = mysql_errno(db->my) == UNSUPPORTED || mysql_errno(db->my) == NOT_PARSED;
+	js_buf_free(&from);
 	return ok;
+}
+
+/* Does this server prepare blocks?  MariaDB does since 10.6.  From 11.2 on it parses a statement of a block again after
+ * a table has changed, and then reads freed memory for its ? (MDEV-32694), until 11.4.8 and 11.8.3. */
+static int prepares_blocks(struct js_db *db)
+{
+	const char *info = mysql_get_server_info(db->my);
+	unsigned major = 0, minor = 0, patch = 0, version;
+
+	if (strncmp(info, "5.5.5-", 6) == 0) /* what MariaDB puts in front for old clients */
+		info += 6;
+	if (sscanf(info, "%u.%u.%u", &major, &minor, &patch) != 3)
+		return 0;
+	version = major * 10000 + minor * 100 + patch;
+	return (version >= 100600 && version < 110200) || (version >= 110408 && version < 110500) || version >= 110803;
 }
 
 /* Which block has db->prepared->form; if it comes for the second time, it is prepared now.  BLOCKS: it is not. */
@@ -92,17 +124,21 @@ static size_t find(struct js_db *db)
 		if (b->used < p->block[oldest].used)
 			oldest = i;
 	}
+	if (i == BLOCKS && p->block[oldest].used > p->since) /* its name is in the request that is being written */
+		return BLOCKS;
 	if (i == BLOCKS) {
 		struct js_buf form = p->block[oldest].form;
 
+		if (p->block[oldest].prepared > 0)
+			(void)command(db, "DEALLOCATE PREPARE ", oldest, NULL);
 		p->block[oldest] = (struct block){p->form, ++p->looks, 0};
 		p->form = form;
 		return BLOCKS;
 	}
 	p->block[i].used = ++p->looks;
-	if (!p->block[i].prepared)
-		p->refused = !(p->block[i].prepared = prepare(db, i));
-	return p->refused ? BLOCKS : i;
+	if (p->block[i].prepared == 0)
+		p->block[i].prepared = prepare(db, i) ? 1 : -1;
+	return p->refused || p->block[i].prepared < 0 ? BLOCKS : i;
 }
 
 static void write_execute(const struct js_db *db, const struct js_request *r, size_t i, size_t from, size_t to,
@@ -121,10 +157,14 @@ const struct js_buf *js_prepared_text(struct js_db *db, const struct js_request 
 {
 	size_t at = 0, value = 0, spans = count(&r->spans), values = count(&r->values);
 
-	if (spans > 0 && db->prepared == NULL)
+	if (spans > 0 && db->prepared == NULL) {
 		db->prepared = calloc(1, sizeof(*db->prepared));
+		if (db->prepared != NULL)
+			db->prepared->refused = !prepares_blocks(db);
+	}
 	if (spans == 0 || db->prepared == NULL || db->prepared->refused)
 		return &r->text;
+	db->prepared->since = db->prepared->looks;
 	for (size_t s = 0; s < spans; s++) {
 		const struct js_sql_value *span = range(&r->spans, s);
 		size_t from = value, i;
