@@ -2,10 +2,10 @@
  *
  * Blocks that the server has parsed before: for this layer's files only.
  *
- * Parsing a step's block takes a MariaDB server half a millisecond of CPU time, more than a third of the whole step
- * (docs/PERFORMANCE.md).  A block that a connection sends again, with other values, is therefore prepared, and from
- * then on only the values are sent: `EXECUTE js_0 USING 141,x'A5'`.  MariaDB prepares blocks since 10.6; where that
- * fails, for whatever reason, the whole text goes, as it does the first time.
+ * A quarter of what a step costs a MariaDB server is to parse its block (docs/PERFORMANCE.md).  A block that a
+ * connection sends again, with other values, is therefore prepared, and from then on only the values are sent:
+ * `EXECUTE js_commit_0 USING 141,x'A5'`.  Where the server can't do that, and where it fails for whatever reason, the
+ * whole text goes, as it does the first time.
  */
 #pragma once
 
