@@ -1164,9 +1164,10 @@ typedef int jobstack_fact_fn(void *ctx, const char *name, const char *value);
  * connection was made.  More names may come.  Errors: ENODB, ESTOPPED. */
 int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *ctx, struct jobstack_error *error);
 
-/* Measures in the server how long a commit takes, the median of several, in *US.  Each transaction inserts a row and
- * deletes it again, so nothing is left.  Errors: ENODB, and what INSERT and DELETE in the schema can end with. */
-int jobstack_commit_time(struct jobstack *handle, int64_t *us, struct jobstack_error *error);
+/* Measures in the server how long a commit takes, several times: *US is the median, and *LEAST_US the least, which
+ * tells of the disk even if the server is busy.  Each transaction inserts a row and deletes it again, so nothing is
+ * left. Errors: ENODB, and what INSERT and DELETE in the schema can end with. */
+int jobstack_commit_time(struct jobstack *handle, int64_t *us, int64_t *least_us, struct jobstack_error *error);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

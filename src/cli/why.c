@@ -212,44 +212,45 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 #define FEWER                                                                                                          \
 	"start a server of your own (`jobstack server start`), or let workers need fewer steps: fewer workers with "   \
 	"more --slots each, and entries with more work each"
+#define IF_SLOW "if `jobstack doctor` finds its disk slow, "
+#define FASTER_LOG "put InnoDB's log on a faster disk; or " FEWER
+#define FASTER_BINLOG                                                                                                  \
+	"put the binary log on a faster disk, or set sync_binlog=0 (then a crash of the server's host can lose "       \
+	"outcomes); or " FEWER
 
-const char *cli_why_server(const struct insight_server *s, int64_t commit_us, char *words, size_t size)
+/* A long commit alone does not show that the disk is slow: its thread may wait for a processor. */
+const char *cli_why_server(const struct insight_server *s, int64_t commit_us, int slow_disk, char *words, size_t size)
 {
 	static const struct {
-		const char *words, *remedy;
+		const char *words, *remedy, *slow;
 	} cause[] = {
-		[INSIGHT_NOTHING] = {"no commit waits for a disk", FEWER},
-		[INSIGHT_LOG] = {"each commit is flushed to a disk, innodb_flush_log_at_trx_commit=1",
-				 "put InnoDB's log on a faster disk, " FEWER},
-		[INSIGHT_BINLOG] = {"binary log with sync_binlog=1",
-				    "put the binary log on a faster disk, or set sync_binlog=0 (then a crash of the "
-				    "server's host can lose outcomes); or " FEWER},
-		[INSIGHT_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER},
-		[INSIGHT_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER},
+		[INSIGHT_NOTHING] = {"no commit waits for a disk", FEWER, FEWER},
+		[INSIGHT_LOG] = {"innodb_flush_log_at_trx_commit=1", IF_SLOW FASTER_LOG, FASTER_LOG},
+		[INSIGHT_BINLOG] = {"binary log with sync_binlog=1", IF_SLOW FASTER_BINLOG, FASTER_BINLOG},
+		[INSIGHT_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER, FEWER},
+		[INSIGHT_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER, FEWER},
 	};
+	int waits = commit_us >= SLOW_COMMIT_US, on_disk = s->commit == INSIGHT_LOG || s->commit == INSIGHT_BINLOG;
 	char busy[80] = "";
-	int waits = commit_us >= SLOW_COMMIT_US, is_busy = s->slowdown >= BUSY;
 
-	if (is_busy)
+	if (s->slowdown >= BUSY)
 		(void)snprintf(busy, sizeof(busy), "the server's CPU is busy: work takes %.1f times as long",
 			       s->slowdown);
 	if (waits)
 		(void)snprintf(words, size, "%s%s%s%s", cause[s->commit].words,
-			       !is_busy && (s->commit == INSIGHT_LOG || s->commit == INSIGHT_BINLOG) ? ": a slow disk"
-												     : "",
-			       is_busy ? "; " : "", busy);
-	else if (is_busy)
+			       slow_disk && on_disk ? " on a slow disk" : "", busy[0] != '\0' ? "; " : "", busy);
+	else if (busy[0] != '\0')
 		(void)snprintf(words, size, "%s", busy);
 	else
 		(void)snprintf(words, size, "commits are quick; a round trip takes %s",
 			       view_took((double)s->trip_us).text);
-	return waits && !(is_busy && s->commit == INSIGHT_LOG) ? cause[s->commit].remedy : FEWER;
+	return !waits ? FEWER : slow_disk ? cause[s->commit].slow : cause[s->commit].remedy;
 }
 
 const char *cli_why_steps(const struct insight_steps *s, char *words, size_t size)
 {
 	char cause[300];
-	const char *remedy = cli_why_server(&s->server, s->commit_us, cause, sizeof(cause));
+	const char *remedy = cli_why_server(&s->server, s->commit_us, 0, cause, sizeof(cause));
 
 	(void)snprintf(words, size,
 		       "slots wait for the database for %s of their time: a worker's step takes %s, the commit in it "

@@ -12,8 +12,10 @@
 void cli_why_text(const struct insight_snapshot *snapshot, const struct insight_seen *seen, struct js_buf *out);
 json_t *cli_why_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen);
 
-/* In words, what a commit of COMMIT_US waits for, or what else holds up the server. Returns what to do about it. */
-const char *cli_why_server(const struct insight_server *server, int64_t commit_us, char *words, size_t size);
+/* In words, what a commit of COMMIT_US waits for, or what else holds up the server; SLOW_DISK: that is known to be the
+ * disk. Returns what to do about it. */
+const char *cli_why_server(const struct insight_server *server, int64_t commit_us, int slow_disk, char *words,
+			   size_t size);
 
 /* The same of workers that wait for their steps. */
 const char *cli_why_steps(const struct insight_steps *steps, char *words, size_t size);

@@ -183,7 +183,7 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 	return f.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 
-int jobstack_commit_time(struct jobstack *handle, int64_t *us, struct jobstack_error *error)
+int jobstack_commit_time(struct jobstack *handle, int64_t *us, int64_t *least_us, struct jobstack_error *error)
 {
 	uint64_t took[TRIES];
 	struct js_sql sql = {0}, tail = {0};
@@ -196,6 +196,7 @@ int jobstack_commit_time(struct jobstack *handle, int64_t *us, struct jobstack_e
 		js_sql_stmt(&tail, "SELECT TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))");
 		JS_TRY(js_db_transaction(handle->db, &sql, &tail, take_time, &took[i], NULL, error));
 	}
-	*us = median_time(took);
+	*us = median_time(took); /* which sorts them */
+	*least_us = (int64_t)took[0];
 	return 0;
 }

@@ -117,16 +117,15 @@ void batching_note_step(double *step_us, int64_t took_us)
 	*step_us = *step_us <= 0 ? (double)took_us : *step_us + ((double)took_us - *step_us) / 4;
 }
 
-/* How long the slots were free that start what the step brought. */
-static int64_t count_waited(const struct batching_waited *s, int was_short)
+/* How much slot time passed since the last step that claimed, while slots waited for one. */
+static int64_t count_waited(const struct batching_wait *wait, const struct batching_waited *s)
 {
-	size_t left = s->queued > 0 ? 0 : s->got;
-	int64_t waited = 0;
+	int64_t from = wait->was_short || wait->claimed_us == 0 ? s->sent_us : wait->claimed_us, waited = 0;
+	size_t left = s->queued > 0 || s->claim == 0 ? 0 : s->got < s->claim ? s->got : s->slots;
 
 	for (size_t i = 0; i < s->slots && left > 0; i++)
 		if (s->slot[i].entry == 0 && s->slot[i].started_us < s->now_us) {
-			waited += s->now_us -
-				  (was_short || s->slot[i].started_us == 0 ? s->sent_us : s->slot[i].started_us);
+			waited += s->now_us - (s->slot[i].started_us > from ? s->slot[i].started_us : from);
 			left--;
 		}
 	return waited;
@@ -136,10 +135,13 @@ void batching_note_wait(struct batching_wait *wait, const struct batching_waited
 {
 	double past = wait->over_us < (double)WAIT_FROM_US ? (double)WAIT_FROM_US : wait->over_us;
 	double time = (double)(s->now_us - (wait->at_us == 0 ? s->sent_us : wait->at_us));
-	double waited = (double)count_waited(s, wait->was_short) / (double)s->slots;
+	double waited = (double)count_waited(wait, s) / (double)s->slots;
 
 	wait->at_us = s->now_us;
-	wait->was_short = s->claim > 0 ? s->got < s->claim : wait->was_short;
+	if (s->claim > 0) {
+		wait->claimed_us = s->now_us;
+		wait->was_short = s->got < s->claim;
+	}
 	if (time <= 0)
 		return;
 	wait->share = (wait->share * past + waited) / (past + time);

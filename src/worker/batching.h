@@ -45,9 +45,10 @@ int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, siz
 
 /* Which part of the slots' time they wait for steps: a mean of the last half minute.  Begins as {0}. */
 struct batching_wait {
-	int64_t at_us; /* the end of the last step */
+	int64_t at_us;	    /* the end of the last step */
+	int64_t claimed_us; /* of the last one that claimed; 0: none yet */
+	int was_short;	    /* that one brought less: slots then wait for entries, not for steps */
 	double over_us, share;
-	int was_short; /* the last step that claimed brought less: until then slots waited for entries, not for steps */
 };
 
 /* A step that has ended.  It was to claim CLAIM entries and brought GOT.  At its end QUEUED entries still waited for

@@ -59,7 +59,7 @@ check '... entries are done' wait_for 40 done_of slow 72
 whys slow
 all=$(lost slow)
 like '... which is told' "$(why text)" '^slots wait for the database for [0-9.]+ % of their time: a worker.s step takes [0-9.]+ m?s, the commit in it [0-9.]+ m?s \(binary log with sync_binlog=1'
-like '... with what to do' "$(why remedy)" 'faster disk, or set sync_binlog=0 .*jobstack server start'
+like '... with what to do' "$(why remedy)" '^if .jobstack doctor. finds its disk slow, put the binary log on a faster disk, or set sync_binlog=0 .*jobstack server start'
 is '... and more workers would not help' "$(jq -r '.why[]|select(.why=="busy")|.remedy' why)" null
 check '... a step has two commits in it' jq -e '.step_seconds > 0.1 and .commit_seconds > 0.1 and .step_seconds < 5' why
 # this machine loses some of it without any server
@@ -67,7 +67,7 @@ check "... the share is right within a factor of two" jq -e --argjson all "$all"
 	'(.waiting_share > ($all-$own)/2 and .waiting_share < $all*2) or ("\(.waiting_share) of \($all), \($own)"|halt_error)' why
 like '... for all to read' "$(jobstack status --why -s slow)" 'slow: slots wait for the database'
 jobstack doctor --json -s slow >out
-like 'doctor: a slow commit' "$(jq -r 'select(.check=="commit")|"\(.level) \(.text) -> \(.remedy)"' out)" '^warn [0-9.]+ m?s \(binary log with sync_binlog=1.* -> put the binary log on a faster disk'
+like 'doctor: a slow commit' "$(jq -r 'select(.check=="commit")|"\(.level) \(.text) -> \(.remedy)"' out)" '^warn [0-9.]+ m?s \(binary log with sync_binlog=1 on a slow disk.* -> put the binary log on a faster disk'
 like '... and slow steps' "$(jq -r 'select(.check=="steps")|"\(.level) \(.text)"' out)" '^warn slots wait for the database'
 stop
 finish

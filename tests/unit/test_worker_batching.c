@@ -146,8 +146,8 @@ static void looks(void **state)
 	assert_int_equal(batching_look_us(2000000, 1000, 0, 64, 10e3), far);
 }
 
-/* SECONDS steps that follow each other, each of a second, with four of the slots free for its last half; it brings GOT
- * entries. */
+/* SECONDS steps that follow each other, each of a second, with four of the slots free for its last half: it was to
+ * claim CLAIM entries, and brought GOT. */
 static void wait_long(struct batching_wait *wait, int seconds, size_t claim, size_t got)
 {
 	for (int i = 0; i < seconds; i++) {
@@ -162,8 +162,8 @@ static void wait_long(struct batching_wait *wait, int seconds, size_t claim, siz
 
 static void waits(void **state)
 {
-	struct batching_wait w = {0}, dry = {0};
-	struct batching_waited step = {slot, SLOTS, 0, 4, 4, NOW, NOW + JS_SECOND_US};
+	struct batching_wait w = {0};
+	struct batching_waited step = {slot, SLOTS, 0, 1, 1, 0, 0};
 
 	(void)state;
 	wait_long(&w, 5, 4, 4);
@@ -171,24 +171,36 @@ static void waits(void **state)
 	wait_long(&w, 300, 4, 4);
 	assert_true(w.share > 0.24 && w.share < 0.26); /* half of the time, half of the slots */
 	wait_long(&w, 300, 1, 1);
-	assert_true(w.share > 0.06 && w.share < 0.07); /* the others wait on, and count when they start */
-	wait_long(&dry, 300, 4, 0);
-	assert_true(dry.share < 1e-9); /* there was nothing to start */
+	assert_true(w.share > 0.24 && w.share < 0.26); /* those that must wait for the next step, too */
+	wait_long(&w, 300, 4, 1);
+	assert_true(w.share > 0.06 && w.share < 0.07); /* only one could have started */
+	wait_long(&w, 300, 4, 0);
+	assert_true(w.share < 0.001); /* none */
+
+	/* four slots that are free for long, as there was nothing to start, wait since this step began: half a second
+	 * of all, in 31 */
 	for (size_t k = 0; k < SLOTS; k++)
-		slot[k] = (struct jobstack_running){sizeof(slot[k]), k % 2, 1, NOW - 2 * JS_SECOND_US};
-	dry.at_us = NOW;
-	batching_note_wait(&dry, &step);
-	assert_true(dry.share > 0.016 && dry.share < 0.017); /* half of the slots, since the step began: 0.5 s in 31 */
-	step.sent_us += JS_SECOND_US;
+		slot[k] = (struct jobstack_running){sizeof(slot[k]), k % 2, 1, NOW};
+	w.share = 0;
+	step.sent_us = w.at_us;
+	step.now_us = w.at_us + JS_SECOND_US;
+	batching_note_wait(&w, &step);
+	assert_true(w.share > 0.016 && w.share < 0.017);
+	/* a step that claims nothing is counted with the next one: a second of all, in 32 */
+	w.share = 0;
+	step.claim = step.got = 0;
 	step.now_us += JS_SECOND_US;
-	dry.share = 0;
-	batching_note_wait(&dry, &step);
-	assert_true(dry.share > 0.064 && dry.share < 0.065); /* since they are free: 2 s in 31 */
-	step.queued = 1;
-	dry.share = 0;
+	batching_note_wait(&w, &step);
+	assert_true(w.share < 1e-9);
+	step.claim = step.got = 1;
 	step.now_us += JS_SECOND_US;
-	batching_note_wait(&dry, &step);
-	assert_true(dry.share < 1e-9); /* none waits for a step while something is queued */
+	batching_note_wait(&w, &step);
+	assert_true(w.share > 0.032 && w.share < 0.033);
+	w.share = 0;
+	step.queued = 1; /* there is something to start */
+	step.now_us += JS_SECOND_US;
+	batching_note_wait(&w, &step);
+	assert_true(w.share < 1e-9);
 }
 
 int main(void)

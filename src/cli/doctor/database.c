@@ -279,10 +279,10 @@ static void check_speed(struct doctor *d)
 	struct insight_snapshot l = {.n = 0};
 	char words[500];
 	const char *remedy;
-	int64_t us;
+	int64_t us, least;
 
 	if (doctor_number(d, "schema.version", 0) != jobstack_schema_version() ||
-	    jobstack_commit_time(d->cli->handle, &us, &error) != 0)
+	    jobstack_commit_time(d->cli->handle, &us, &least, &error) != 0)
 		return; /* other lines say why */
 	for (size_t i = 0; i < d->facts.n; i++) {
 		char *value = strchr(d->facts.at[i], '=');
@@ -291,7 +291,7 @@ static void check_speed(struct doctor *d)
 		insight_server_fact(&server, d->facts.at[i], value + 1);
 		*value = '=';
 	}
-	remedy = cli_why_server(&server, us, words, sizeof(words));
+	remedy = cli_why_server(&server, us, least >= SLOW_COMMIT_US / 2, words, sizeof(words));
 	if (us < SLOW_COMMIT_US)
 		doctor_ok(d, "commit", "%s", view_took((double)us).text);
 	else
