@@ -279,20 +279,19 @@ static int read_option_file(struct reading *r, const char *path)
 }
 
 /* A file without a directory in its name that is beside the option file: so that both can be copied together. */
-static int find_beside(const char *path, char **file)
+static void find_beside(const char *path, char **file)
 {
 	const char *slash = strrchr(path, '/');
 	char *beside;
 
 	if (slash == NULL || *file == NULL || strchr(*file, '/') != NULL ||
 	    asprintf(&beside, "%.*s/%s", (int)(slash - path), path, *file) < 0)
-		return 0;
+		return;
 	if (access(beside, R_OK) == 0) {
 		free(*file);
 		*file = beside;
 	} else
 		free(beside);
-	return 0;
 }
 
 int js_option_read(const char *path, struct js_option *option, struct jobstack_error *error)
@@ -303,7 +302,9 @@ int js_option_read(const char *path, struct js_option *option, struct jobstack_e
 	/* two passes, so that [jobstack] wins wherever it is in the file */
 	for (r.pass = 1; r.pass <= 2 && status == 0; r.pass++)
 		status = read_option_file(&r, path);
-	return status == 0 ? find_beside(path, &option->ssl_ca) : status;
+	if (status == 0)
+		find_beside(path, &option->ssl_ca);
+	return status;
 }
 
 void js_option_free(struct js_option *option)

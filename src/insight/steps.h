@@ -16,7 +16,7 @@ enum insight_commit { INSIGHT_NOTHING, INSIGHT_LOG, INSIGHT_BINLOG, INSIGHT_REPL
 /* Begins as {0}. */
 struct insight_server {
 	enum insight_commit commit;
-	double slowdown; /* of work in the server, as other threads want its processors: 1 is none; 0: not known */
+	double slowdown; /* of work in the server, as other threads want its processors: 1: not slower; 0: not known */
 	int64_t trip_us;
 	int binlog;
 };

@@ -20,8 +20,8 @@ struct js_program {
 };
 
 /* Finds the server program: GIVEN (may be NULL), else in the server's archive, in SEARCH (a list like $PATH; may be
- * NULL), else in the usual places.  Runs it as WHO to learn its version.  EFILE: there is none; the text says what to
- * install. */
+ * NULL), else in the usual places.  Runs it as WHO to learn its version.  EFILE: it found no program; the text says
+ * what to install. */
 int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
 		    struct js_program *program, struct jobstack_error *error);
 

@@ -113,7 +113,7 @@ struct question {
 	size_t size, n;
 	size_t enough; /* with this many elements the question has succeeded, even if the child does not finish */
 	int rest;      /* all answers after the first may take this many time limits together; 0: each may take one */
-	const char *module;    /* NULL: there is none that may be used, and NO_MODULE says why */
+	const char *module;    /* NULL: no module may be used, and NO_MODULE says why */
 	const char *no_module; /* "": the commands were chosen */
 	int only_module;
 	int64_t limit_us;

@@ -250,6 +250,30 @@ static void keep(const char *text, int64_t n)
 	assert_int_equal(rows, 1);
 }
 
+/* A large statement is sent between two blocks, and the second begins with its guard.  It is repeated, so that both are
+ * executed by their names: the guard counts the rows of the statement before the EXECUTE. */
+static void guard_large(void)
+{
+	static char large[1500];
+	int64_t first = executed();
+	int lost;
+
+	memset(large, 'l', sizeof(large) - 1);
+	for (uint64_t i = 0; i < 8; i++) {
+		struct js_sql sql = {0};
+
+		(void)js_sql_stmt(&sql, "UPDATE kept SET text=%s WHERE id=%u", large, i % 2);
+		js_sql_guard(&sql, 1);
+		(void)js_sql_stmt(&sql, "UPDATE kept SET n=n+1 WHERE id=%u", UINT64_C(1));
+		if (i % 2 == 1)
+			OK(js_db_commit(db, &sql, &lost, &e));
+		else
+			GIVES(JS_DB_GUARD, js_db_commit(db, &sql, &lost, &e));
+		assert_int_equal(lost, 0);
+	}
+	assert_true(executed() >= first + 7);
+}
+
 /* A block that comes again is sent by its name: with all kinds of values, with a guard that says no, after the server
  * has lost it, and after its table was altered. */
 static void prepared(void **state)
@@ -260,7 +284,7 @@ static void prepared(void **state)
 
 	(void)state;
 	OK(ask(packet(NULL, 0,
-		      "CREATE TABLE kept(id BIGINT AUTO_INCREMENT PRIMARY KEY,text VARBINARY(99),n BIGINT,at "
+		      "CREATE TABLE kept(id BIGINT AUTO_INCREMENT PRIMARY KEY,text VARBINARY(2000),n BIGINT,at "
 		      "DATETIME(6)) ENGINE=InnoDB")));
 	js_db_disconnect(db); /* so that the first block of the next connection is number 0 */
 	first = executed();
@@ -276,6 +300,8 @@ static void prepared(void **state)
 	keep(NULL, -1);
 	keep("\\\xff?", 7);
 	assert_int_equal(executed(), first + 4);
+	guard_large();
+	first = executed() - 4;
 	OK(ask(packet(NULL, 0, "ALTER TABLE kept ADD COLUMN more INT")));
 	keep("b", 2);
 	OK(ask(packet(NULL, 0, "DEALLOCATE PREPARE js_commit_0")));

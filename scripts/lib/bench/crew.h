@@ -35,7 +35,7 @@ struct crew_orders {
 		NULL, NULL, 0, 1, 1                                                                                    \
 	}
 
-/* Takes option C of getopt into ORDERS.  0; -1: it is none of these. */
+/* Takes option C of getopt into ORDERS.  Returns 0, or -1 if C is another option. */
 int crew_order(struct crew_orders *orders, int c);
 
 struct crew_result {

@@ -114,7 +114,7 @@ class Place:
 
 	@staticmethod
 	def binlog_settings(on):
-		"""Each commit makes the binary log durable, or there is none."""
+		"""Each commit makes the binary log durable, or the server has none."""
 		return ["server-id=1", "log-bin=binlog", "sync-binlog=1"] if on else ["skip-log-bin"]
 
 	@contextlib.contextmanager
