@@ -6,6 +6,7 @@
 #include "core/claim.h"
 
 #include "base/attempt.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -203,13 +204,40 @@ static size_t tail_most(const struct js_closing *c)
 	return each < JOBSTACK_ERR_TAIL_MAX ? each : JOBSTACK_ERR_TAIL_MAX;
 }
 
+static int64_t started_us(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
+{
+	return o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
+}
+
+static int64_t ended_us(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
+{
+	int64_t started = started_us(c, claim, o);
+	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : c->now_us);
+
+	return ended > started ? ended : started;
+}
+
+uint64_t js_claim_newest(const struct js_closing *c)
+{
+	int64_t newest = 0;
+	size_t place;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct jobstack_outcome *o = &c->outcomes[i];
+		int64_t ended = o->verdict == JOBSTACK_UNSTARTED
+					? 0
+					: ended_us(c, js_claim_find(c->list, o->entry, o->attempt, &place), o);
+
+		newest = ended > newest ? ended : newest;
+	}
+	return ((uint64_t)newest + JS_SECOND_US - 1) / JS_SECOND_US;
+}
+
 /* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */
 static void add_attempt_row(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			    unsigned columns, size_t most, struct js_sql *sql)
 {
 	struct jobstack_bytes tail = tail_end(o->err_tail, most);
-	int64_t started = o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
-	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : jobstack_now_us());
 	size_t reason = o->reason == NULL ? 0 : strlen(o->reason), n = 0;
 	int64_t usage[JS_USAGE_N];
 
@@ -218,8 +246,8 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 		usage[n++] = o->member;
 	JS_ATTEMPT_USAGE(GATHER_USAGE)
 	js_sql_add(sql, "(1,%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
-		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code, started,
-		   ended > started ? ended : started, o->log_out, o->log_err);
+		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code,
+		   started_us(c, claim, o), ended_us(c, claim, o), o->log_out, o->log_err);
 	if (columns & WITH_SIGNAL)
 		js_sql_add(sql, ",%n", o->signal > 0 ? (int64_t)o->signal : -1);
 	if (columns & WITH_REASON)

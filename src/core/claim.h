@@ -66,7 +66,11 @@ struct js_closing {
 	struct js_claim *list;
 	const struct jobstack_outcome *outcomes;
 	size_t n;
+	int64_t now_us; /* when outcomes ended that do not say so */
 };
+
+/* When the last of the attempts ended that the SQL will record: seconds since 1970, rounded up.  0: there are none. */
+uint64_t js_claim_newest(const struct js_closing *closing);
 
 /* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second
  * returns JOBSTACK_EBUG without memory. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "core/crew.h"
 #include "core/item.h"
+#include "core/recent.h"
 #include "core/stream.h"
 #include "core/where.h"
 
@@ -46,9 +47,10 @@ struct exporting {
 	void *ctx;
 	struct js_crew *crew;
 	struct js_where where;
+	struct js_recent recent;
 	uint64_t low, high;    /* entries of the page, or of the window of attempts */
 	uint64_t last;	       /* attempts are read up to this entry, */
-	uint32_t last_attempt; /* and this attempt of it */
+	uint32_t last_attempt; /* and this attempt of it; UINT32_MAX: all of them */
 	size_t n, at;	       /* lines; the one that the last row belongs to */
 	size_t rows;
 	struct js_stream_block block;
@@ -391,15 +393,27 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
+/* Goes to the next window of attempts, if this one has been read.  0: there is none. */
+static int find_window(struct exporting *x, uint64_t tail)
+{
+	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
+	uint64_t low, step = filtered ? FILTER_WINDOW : tail;
+
+	if (x->last < x->high || x->last_attempt != UINT32_MAX)
+		return 1;
+	if (x->recent.bits != NULL) {
+		if (!js_recent_next(&x->recent, x->last, step, &low, &x->high))
+			return 0;
+		x->last = low - 1;
+	} else
+		x->high = tail - x->last > step ? x->last + step : tail;
+	return x->last < tail;
+}
+
 /* Attempts of entries up to TAIL. */
 static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_error *error)
 {
-	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
-	uint64_t step = filtered ? FILTER_WINDOW : tail;
-
-	while (x->last < tail || x->last_attempt != UINT32_MAX) {
-		if (x->last == x->high) /* the window has been read */
-			x->high = tail - x->last > step ? x->last + step : tail;
+	while (find_window(x, tail)) {
 		JS_TRY(page_of_attempts(x, error));
 		JS_TRY(report_page(x, error));
 		x->last = x->n < PAGE ? x->high : x->line[PAGE - 1].item.entry;
@@ -544,7 +558,12 @@ static int tell_all(struct exporting *x, struct jobstack_error *error)
 		return js_error_set(error, JOBSTACK_EUSAGE, "only attempts can be followed, not entries");
 	if (x->o.follow || x->o.after != NULL)
 		return tell_stream(x, error);
-	return x->o.by_entry ? tell_entries(x, error) : tell_attempts(x, x->stack.tail, error);
+	if (x->o.by_entry)
+		return tell_entries(x, error);
+	if (x->o.since_us > 0)
+		JS_TRY(js_recent_read(&x->recent, x->handle, &x->stack, x->o.since_us, error));
+	x->last_attempt = UINT32_MAX;
+	return tell_attempts(x, x->stack.tail, error);
 }
 
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
@@ -574,6 +593,7 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 	free(x->block.list);
 	js_crew_free(x->crew);
 	js_where_free(&x->where);
+	js_recent_free(&x->recent);
 	js_buf_free(&x->bytes);
 	free(x);
 	return status;

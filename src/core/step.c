@@ -36,7 +36,7 @@ struct stepping {
 	struct js_closing closing;
 	struct js_claim_sums sums;
 	struct js_buf running; /* the column */
-	struct js_buf closed;  /* for the stream */
+	struct js_stream_list closed;
 	struct js_sql sql, tail;
 	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
 	struct jobstack_step_report *report;
@@ -148,35 +148,37 @@ static void take_step(void *ctx, const struct js_row *row)
  * to the table alone.  So does that of a worker that was loaded, because the length of its column is not known. */
 static int goes_alone(const struct stepping *s)
 {
-	return s->w->born_us < 0 || s->closed.len > JS_STREAM_COLUMN;
+	return s->w->born_us < 0 || s->closed.text.len > JS_STREAM_COLUMN;
 }
 
 static int fits_row(const struct stepping *s)
 {
-	return !goes_alone(s) && s->w->closed_len + s->closed.len <= JS_STREAM_COLUMN;
+	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_STREAM_COLUMN;
 }
 
 /* The fence: statement 1 and 2 of every step. */
 static void step_fence_sql(struct stepping *s)
 {
 	const struct jobstack_worker *w = s->w;
+	const struct js_buf *closed = &s->closed.text;
 	struct js_sql *sql = &s->sql;
 
 	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", s->sums.done,
 		   s->sums.dead);
 	if (s->running.data != NULL)
 		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
-	if (s->closed.len > 0 && fits_row(s))
-		js_sql_add(sql, ",closed=CONCAT(COALESCE(closed,''),%x)", (const void *)s->closed.data, s->closed.len);
+	if (closed->len > 0 && fits_row(s))
+		js_sql_add(sql, ",closed=CONCAT(COALESCE(closed,''),%x),newest=GREATEST(newest,%u)",
+			   (const void *)closed->data, closed->len, s->closed.newest);
 	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
 		js_sql_add(sql, ",token=%k", w->next);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
-	if (s->closed.len > 0 && !fits_row(s))
+	if (closed->len > 0 && !fits_row(s))
 		js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, !goes_alone(s));
-	sql->text.failed |= s->closed.failed;
+	sql->text.failed |= closed->failed;
 }
 
 /* The column `running`, with what the steps cost as if of an entry 0 at its end.  js_item_next_running reads it. */
@@ -385,7 +387,7 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 	struct jobstack_worker *w = s->w;
 
 	if (!goes_alone(s))
-		w->closed_len = fits_row(s) ? w->closed_len + s->closed.len : 0;
+		w->closed_len = fits_row(s) ? w->closed_len + s->closed.text.len : 0;
 	w->seq++;
 	w->deadline_us = sent + w->lease_us;
 	if (w->script) {
@@ -408,9 +410,10 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 		*report = report_of(&w->stack, 0);
 	JS_TRY(check_step(w, n, k, batch, error));
 	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &s.sums, error));
-	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n};
+	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n, sent};
 	if (n > 0)
-		js_stream_write(&s.closed, step->outcomes, n);
+		js_stream_write(&s.closed.text, step->outcomes, n);
+	s.closed.newest = js_claim_newest(&s.closing);
 	if (step->running != NULL)
 		running_text(w, step, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
@@ -440,7 +443,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	}
 	js_claim_free(s.claim);
 	js_buf_free(&s.running);
-	js_buf_free(&s.closed);
+	js_buf_free(&s.closed.text);
 	js_sql_free(&s.tail);
 	js_sql_free(&s.sql);
 	return status;
@@ -508,9 +511,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
 	size_t len = reason == NULL ? 0 : strlen(reason);
-	struct js_buf closed = {0};
+	struct js_stream_list closed = {.newest = js_claim_newest(closing)};
 
-	js_stream_write(&closed, closing->outcomes, closing->n);
+	js_stream_write(&closed.text, closing->outcomes, closing->n);
 	js_stack_lock_sql(sql, w->stack.id);
 	js_sql_add(sql,
 		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
@@ -522,7 +525,7 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 	js_sql_stmt(sql, "");
 	js_sql_guard(sql, 1);
 	js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
-	js_buf_free(&closed);
+	js_buf_free(&closed.text);
 	js_claim_close_sql(closing, sql);
 	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
 	 * taken as unsigned, out of range (1690, as if a guard had said no) */
@@ -536,7 +539,7 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 
 int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
 {
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, NULL, end->n};
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, NULL, end->n, jobstack_now_us()};
 	struct jobstack_outcome *all;
 	struct js_claim_sums sums;
 	struct js_sql sql = {0};

@@ -61,17 +61,16 @@ void js_stream_write(struct js_buf *text, const struct jobstack_outcome *outcome
 	free(list);
 }
 
-/* Reads the next "7:1," or "9-12:2,".  0: it is not one. */
-static int read_range(const char **text, uint64_t *first, uint64_t *last, uint64_t *attempt)
+int js_stream_next(const char **text, struct js_stream_range *r)
 {
 	char *end;
 
-	*first = *last = strtoull(*text, &end, 10);
+	r->first = r->last = strtoull(*text, &end, 10);
 	if (*end == '-')
-		*last = strtoull(end + 1, &end, 10);
-	if (end == *text || *end != ':' || *last < *first)
+		r->last = strtoull(end + 1, &end, 10);
+	if (end == *text || *end != ':' || r->last < r->first)
 		return 0;
-	*attempt = strtoull(end + 1, &end, 10);
+	r->attempt = strtoull(end + 1, &end, 10);
 	*text = end + 1;
 	return *end == ',';
 }
@@ -79,7 +78,7 @@ static int read_range(const char **text, uint64_t *first, uint64_t *last, uint64
 static void take_block(void *ctx, const struct js_row *row)
 {
 	struct js_stream_block *b = ctx;
-	uint64_t first, last, attempt;
+	struct js_stream_range r;
 	const char *text;
 
 	if (row == NULL) {
@@ -90,13 +89,14 @@ static void take_block(void *ctx, const struct js_row *row)
 	}
 	b->no = js_row_u64(row, 0);
 	for (text = row->col[1]; *text != '\0' && !b->failed && !b->damaged;) {
-		b->damaged = !read_range(&text, &first, &last, &attempt) || last - first >= BLOCK_MAX;
-		if (b->damaged || js_array_grow(&b->list, &b->room, b->n + (last - first) + 1, sizeof(*b->list)) != 0) {
+		b->damaged = !js_stream_next(&text, &r) || r.last - r.first >= BLOCK_MAX;
+		if (b->damaged ||
+		    js_array_grow(&b->list, &b->room, b->n + (r.last - r.first) + 1, sizeof(*b->list)) != 0) {
 			b->failed = !b->damaged;
 			return;
 		}
-		for (; first <= last; first++)
-			b->list[b->n++] = (struct js_attempt_id){first, attempt};
+		for (; r.first <= r.last; r.first++)
+			b->list[b->n++] = (struct js_attempt_id){r.first, r.attempt};
 	}
 	if (b->n > 1)
 		qsort(b->list, b->n, sizeof(*b->list), order_by_entry);
@@ -118,18 +118,20 @@ int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, stru
 /* -------------------------------------------------------------------------------------------------- who writes it */
 
 void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
-			 const struct js_buf *text, int older)
+			 const struct js_stream_list *list, int older)
 {
+	const struct js_buf *text = &list->text;
+
 	sql->text.failed |= text->failed;
 	if (!older) {
-		js_sql_stmt(sql, "INSERT INTO closed(stack_id,worker_id,seq,list) VALUES(%u,%u,%u,%x)", stack_id,
-			    worker, seq, (const void *)text->data, text->len);
+		js_sql_stmt(sql, "INSERT INTO closed(stack_id,worker_id,seq,newest,list) VALUES(%u,%u,%u,%u,%x)",
+			    stack_id, worker, seq, list->newest, (const void *)text->data, text->len);
 		return;
 	}
 	js_sql_add(sql,
-		   "INSERT INTO closed(stack_id,worker_id,seq,list) SELECT stack_id,worker_id,seq,"
-		   "CONCAT(COALESCE(closed,''),%x) FROM worker WHERE worker_id=%u",
-		   (const void *)text->data, text->len, worker);
+		   "INSERT INTO closed(stack_id,worker_id,seq,newest,list) SELECT stack_id,worker_id,seq,"
+		   "GREATEST(newest,%u),CONCAT(COALESCE(closed,''),%x) FROM worker WHERE worker_id=%u",
+		   list->newest, (const void *)text->data, text->len, worker);
 	js_sql_stmt(sql, text->len > 0 ? "" : " AND closed IS NOT NULL");
 	js_sql_stmt(sql, "UPDATE worker SET closed=NULL WHERE worker_id=%u AND closed IS NOT NULL", worker);
 }
@@ -146,6 +148,7 @@ struct gathering {
 	struct js_buf text;
 	struct piece piece[2 * PIECES];
 	size_t n, columns; /* pieces; those of workers' rows come first */
+	uint64_t newest;
 };
 
 static void take_piece(void *ctx, const struct js_row *row)
@@ -154,6 +157,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 
 	if (row == NULL) {
 		g->n = g->columns = 0;
+		g->newest = 0;
 		js_buf_reset(&g->text);
 		return;
 	}
@@ -162,6 +166,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 	g->piece[g->n] = (struct piece){js_row_u64(row, 0), js_row_u64(row, 1), g->text.len, row->len[2]};
 	g->columns += g->piece[g->n++].seq == 0;
 	js_buf_add(&g->text, row->col[2], row->len[2]);
+	g->newest = js_row_u64(row, 3) > g->newest ? js_row_u64(row, 3) : g->newest;
 }
 
 /* Removes the pieces from where they were read.  A worker may have appended to its column since: that stays. */
@@ -199,10 +204,10 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	/* one statement, so that a list that moves from a worker's row to the table meanwhile is seen once */
 	JS_TRY(js_handle_ask(
 		handle, take_piece, g, error,
-		"SELECT worker_id,0,closed FROM (SELECT worker_id,closed FROM worker FORCE "
+		"SELECT worker_id,0,closed,newest FROM (SELECT worker_id,closed,newest FROM worker FORCE "
 		"INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL AND closed IS NOT NULL ORDER BY "
-		"worker_id LIMIT %u) w UNION ALL SELECT worker_id,seq,list FROM (SELECT worker_id,seq,list "
-		"FROM closed WHERE stack_id=%u ORDER BY worker_id,seq LIMIT %u) c",
+		"worker_id LIMIT %u) w UNION ALL SELECT worker_id,seq,list,newest FROM (SELECT "
+		"worker_id,seq,list,newest FROM closed WHERE stack_id=%u ORDER BY worker_id,seq LIMIT %u) c",
 		stack_id, (uint64_t)PIECES, stack_id, (uint64_t)PIECES));
 	if (g->text.failed)
 		return js_error_memory(error);
@@ -212,8 +217,8 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
 	take_away_sql(g, stack_id, &sql);
-	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,list) VALUES(%u,%u,%x)", stack_id, *last + 1,
-		    (const void *)g->text.data, g->text.len);
+	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,newest,list) VALUES(%u,%u,%u,%x)", stack_id, *last + 1,
+		    g->newest, (const void *)g->text.data, g->text.len);
 	return js_db_commit(handle->db, &sql, NULL, error);
 }
 

@@ -17,14 +17,27 @@ struct js_attempt_id {
 	uint64_t entry, attempt;
 };
 
-/* Writes the list of the attempts of OUTCOMES to TEXT: "7:1,9-12:2,".  Entries that were not started have no attempt.
- */
+/* A list of attempts: "7:1,9-12:2,". */
+struct js_stream_list {
+	struct js_buf text;
+	uint64_t newest; /* none of them ended later: seconds since 1970 */
+};
+
+/* Writes the list of the attempts of OUTCOMES.  Entries that were not started have no attempt. */
 void js_stream_write(struct js_buf *text, const struct jobstack_outcome *outcomes, size_t n);
 
-/* Adds the statement that stores the list TEXT in the table `closed`, for the step of WORKER whose seq becomes SEQ.  It
- * must follow the step's fence.  With OLDER, the list in the worker's row is moved there, too. */
+/* An item of a list: the same attempt of these entries. */
+struct js_stream_range {
+	uint64_t first, last, attempt;
+};
+
+/* Reads the next item of a list, and moves *TEXT behind it.  0: it can't be read. */
+int js_stream_next(const char **text, struct js_stream_range *range);
+
+/* Adds the statement that stores LIST in the table `closed`, for the step of WORKER whose seq becomes SEQ.  It must
+ * follow the step's fence.  With OLDER, the list in the worker's row is moved there, too. */
 void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
-			 const struct js_buf *text, int older);
+			 const struct js_stream_list *list, int older);
 
 /* A block of the stream.  Start it with zeros; free LIST. */
 struct js_stream_block {
