@@ -127,7 +127,8 @@ int js_recent_next(const struct js_recent *r, uint64_t after, uint64_t most, uin
 		at++;
 	if (at >= r->units)
 		return 0;
-	for (end = to = at; to < r->units && (to - end) * r->unit < GAP && (to - at) * r->unit < most; to++)
+	for (end = to = at; to < r->units && to * r->unit < (end + 1) * r->unit + GAP && (to - at) * r->unit < most;
+	     to++)
 		if (is_marked(r, to))
 			end = to;
 	*low = at * r->unit > after ? at * r->unit : after + 1;
