@@ -2,7 +2,7 @@
 --
 -- When the newest attempt of each list ended, so that `report --since` reads only the lists with new attempts.
 
--- Seconds since 1970, rounded up: no attempt in the column `closed` ended later.  4294967295: not known.
+-- Seconds since 1970: no attempt in the column `closed` ended after this second.  4294967295: not known.
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'worker' AND column_name = 'newest') > 0, 'DO 0',
     'ALTER TABLE worker ADD COLUMN newest BIGINT UNSIGNED NOT NULL DEFAULT 4294967295');

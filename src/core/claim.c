@@ -230,7 +230,7 @@ uint64_t js_claim_newest(const struct js_closing *c)
 
 		newest = ended > newest ? ended : newest;
 	}
-	return ((uint64_t)newest + JS_SECOND_US - 1) / JS_SECOND_US;
+	return (uint64_t)(newest / JS_SECOND_US);
 }
 
 /* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */

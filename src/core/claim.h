@@ -69,7 +69,7 @@ struct js_closing {
 	int64_t now_us; /* when outcomes ended that do not say so */
 };
 
-/* When the last of the attempts ended that the SQL will record: seconds since 1970, rounded up.  0: there are none. */
+/* When the last of the attempts ended that the SQL will record: seconds since 1970.  0: there are none. */
 uint64_t js_claim_newest(const struct js_closing *closing);
 
 /* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second

@@ -20,7 +20,7 @@ struct js_attempt_id {
 /* A list of attempts: "7:1,9-12:2,". */
 struct js_stream_list {
 	struct js_buf text;
-	uint64_t newest; /* none of them ended later: seconds since 1970 */
+	uint64_t newest; /* none of them ended after this second (since 1970) */
 };
 
 /* Writes the list of the attempts of OUTCOMES.  Entries that were not started have no attempt. */

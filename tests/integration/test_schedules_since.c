@@ -12,7 +12,7 @@
 #define DAY_US INT64_C(86400000000)
 #define HELD 40 /* entries of a worker */
 #define CREW 5
-#define OPERATIONS 300
+#define OPERATIONS 200
 #define ITEMS 40000
 
 /* ---------------------------------------------------------------------------------------------- two ways to read */
@@ -255,13 +255,13 @@ static void anything(void **unused)
 		case 8: requeue_any(stack); break;
 		case 9: gather_any(stack); break;
 		case 10: draw(5) == 0 ? prune_any(stack) : gather_any(stack); break;
-		case 12: push_scattered(stack, &push, 50, 9000, &state);
+		case 12: push_scattered(stack, &push, 25, 6000, &state);
 		}
 		if (i == OPERATIONS / 2)
 			forget_lists(stack);
 		read_since(h, stack, -1, 0, &all);
 		seen += all.n;
-		for (size_t k = 0; k < 3 && all.n > 0; k++) {
+		for (size_t k = 0; k < 2 && all.n > 0; k++) {
 			int64_t at = all.at[draw(all.n)].ended_us + (int64_t)draw(3) - 1;
 
 			compare_since(stack, at, draw(3) > 0 ? 0 : 1u << draw(4));
@@ -344,7 +344,7 @@ static void damaged(void **unused)
 
 /* ------------------------------------------------------------------------------------------ while lists are moving */
 
-#define MOVES 150 /* entries */
+#define MOVES 100 /* entries */
 static atomic_uint recorded, over_now;
 
 static void *record_on(void *ctx)
