@@ -342,6 +342,38 @@ static void damaged(void **unused)
 	compare_since("damaged", 1, 0);
 }
 
+/* More lists than one query reads, all with the same newest second. */
+static void many_lists(void **unused)
+{
+	uint64_t id;
+
+	(void)unused;
+	push_numbered("many", NULL, 900);
+	id = id_of("many");
+	(void)sql(holder,
+		  "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
+		  "1,stack_id,entry_id*3000,1,1,0,0,FROM_UNIXTIME(1800000000+entry_id%%7/8) FROM entry WHERE "
+		  "stack_id=%" PRIu64,
+		  id);
+	(void)sql(
+		holder,
+		"INSERT INTO closed(stack_id,worker_id,seq,newest,list) SELECT stack_id,entry_id%%6000/3000+1,entry_id,"
+		"1800000000,CONCAT(entry_id,':1,') FROM attempt WHERE stack_id=%" PRIu64 " AND entry_id<=1350000",
+		id);
+	(void)sql(holder,
+		  "INSERT INTO stream(stack_id,no,newest,list) SELECT stack_id,entry_id,1800000000,"
+		  "CONCAT(entry_id,':1,') FROM attempt WHERE stack_id=%" PRIu64 " AND entry_id>1350000",
+		  id);
+	(void)sql(holder, "UPDATE stack SET tail=2700000 WHERE stack_id=%" PRIu64, id);
+	read_since(h, "many", -1, 0, &all);
+	assert_int_equal(all.n, 900);
+	compare_since("many", 1, 0);
+	compare_since("many", INT64_C(1800000000500000), 0);
+	assert_in_range(some.n, 300, 600);
+	compare_since("many", INT64_C(1800000001000000), 0);
+	assert_int_equal(some.n, 0);
+}
+
 /* ------------------------------------------------------------------------------------------ while lists are moving */
 
 #define MOVES 100 /* entries */
@@ -434,8 +466,8 @@ static void moving(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(last_of_a_page), SCHEDULE(damaged), SCHEDULE(moving),
-					   SCHEDULE(anything)};
+	const struct CMUnitTest tests[] = {SCHEDULE(last_of_a_page), SCHEDULE(damaged), SCHEDULE(many_lists),
+					   SCHEDULE(moving), SCHEDULE(anything)};
 
 	return cmocka_run_group_tests(tests, schedule_setup, schedule_teardown);
 }
