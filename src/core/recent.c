@@ -21,6 +21,7 @@
 #define ROWS 200 /* lists by one query */
 #define GAP 2048 /* so many numbers that are not marked are read, too: that costs less than another query */
 #define DAY_US (86400 * JS_SECOND_US)
+#define UNKNOWN UINT32_MAX /* `newest` of lists that were written before there was such a column */
 
 /* What is read, and the last row: its keys behind `newest` are a worker and a step, or a block and 0. */
 struct finding {
@@ -94,7 +95,7 @@ int js_recent_read(struct js_recent *recent, struct jobstack *handle, const stru
 		   struct jobstack_error *error)
 {
 	struct finding f = {.to = recent};
-	uint64_t history;
+	uint64_t history, newest = (uint64_t)(since_us / JS_SECOND_US);
 
 	recent->tail = stack->tail;
 	for (recent->unit = UNIT; stack->tail / recent->unit >= UNITS_MAX; recent->unit *= 2)
@@ -111,7 +112,7 @@ int js_recent_read(struct js_recent *recent, struct jobstack *handle, const stru
 				    since_us > DAY_US ? since_us - DAY_US : 0, stack->id));
 	if (history != UINT64_MAX && history > 0)
 		mark_range(recent, 1, history);
-	return read_lists(&f, handle, stack->id, (uint64_t)(since_us / JS_SECOND_US), error);
+	return read_lists(&f, handle, stack->id, newest < UNKNOWN ? newest : UNKNOWN, error);
 }
 
 static int is_marked(const struct js_recent *r, uint64_t at)
