@@ -2,7 +2,7 @@
  *
  * The schedules of a push whose names the server fetches in the middle of the transaction: a client that freezes there,
  * a stack that becomes another one meanwhile, a reply that is lost, a LOAD that arrives late, two pushes of the same
- * unique names.  After each the ledger is proven.
+ * unique names; and what an atomic push that died has left.  After each the ledger is proven.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
@@ -159,6 +159,147 @@ static void discarded(void **state)
 	over(&r);
 }
 
+/* Nobody holds the stack's row for longer than a moment: it is free at one of some looks. */
+static void stack_is_free(const char *stack)
+{
+	char text[200];
+	int held = 1;
+
+	(void)snprintf(text, sizeof(text), "SELECT 1 FROM %s.stack WHERE stack_id=%" PRIu64 " FOR UPDATE NOWAIT",
+		       database(), id_of(stack));
+	for (int looks = 0; held && looks < 20; looks++, nap(20)) {
+		held = mysql_query(observer, text) != 0;
+		if (!held)
+			mysql_free_result(mysql_store_result(observer));
+	}
+	if (held)
+		fail_msg("the row of the stack %s is held: %s", stack, mysql_error(observer));
+}
+
+#define HELD 2000  /* what one INSERT takes, so it is one span; it goes in two pieces */
+#define PIECE 1000 /* of discard.c */
+
+/* An atomic push of HELD names that died an hour ago. */
+static void abandon(const char *stack, struct jobstack_push_options *push)
+{
+	push->atomic = 1;
+	push_numbered(stack, push, HELD);
+	(void)sql(holder,
+		  "UPDATE span,push SET class=2,span.push_id=push.push_id,ended=NULL,beat='2000-01-01' WHERE "
+		  "push.stack_id=span.stack_id AND span.stack_id=%" PRIu64,
+		  id_of(stack));
+}
+
+static void until_held(const char *stack, uint64_t n)
+{
+	char text[200];
+
+	(void)snprintf(text, sizeof(text),
+		       "SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE class=2 AND stack_id=%" PRIu64, id_of(stack));
+	until_number(n, text);
+}
+
+/* Of N numbered names, those that others have pushed are known, and those of what was taken away are not. */
+static void are_known(const char *stack, int n, uint64_t known)
+{
+	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
+	uint64_t id = id_of(stack), before = sql(holder, "SELECT pushed FROM stack WHERE stack_id=%" PRIu64, id);
+
+	unique.unique = 1;
+	push_numbered(stack, &unique, (size_t)n);
+	assert_int_equal(sql(holder, "SELECT pushed FROM stack WHERE stack_id=%" PRIu64, id),
+			 before + (uint64_t)n - known);
+	assert_int_equal(
+		sql(holder,
+		    "SELECT COUNT(DISTINCT datapath) FROM entry WHERE datapath LIKE '/d/%%' AND stack_id=%" PRIu64, id),
+		n);
+}
+
+/* It is taken away in pieces.  In the middle of one nobody else waits, and what is gone and what is left balance, as if
+ * the one that does it was killed there; another one that takes it over does each piece once. */
+static void in_pieces(void **state)
+{
+	static const char *const stack[] = {"fifo", "lifo", "fifo.unique", "lifo.unique"};
+	struct jobstack_bytes name[] = {{"/one", 4}, {"/two", 4}};
+	MYSQL *third = plain(0);
+
+	(void)state;
+	for (unsigned way = 0; way < 4; way++) {
+		struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+		struct rival r = rival(stack[way]), again = rival(stack[way]);
+
+		push.lifo = way % 2;
+		push.unique = way > 1;
+		abandon(stack[way], &push);
+		r.names = name;
+		again.names = name + 1;
+		r.names_n = again.names_n = 1;
+		/* in the piece that is the second */
+		hold("entry WHERE entry_id=%d AND stack_id=%" PRIu64, push.lifo ? PIECE / 2 : PIECE + PIECE / 2,
+		     id_of(stack[way]));
+		start(&r, do_push);
+		until_waiting(1);
+		until_held(stack[way], PIECE);
+		stack_is_free(stack[way]);
+		others_work(stack[way]);
+		audit(stack[way], PIECE + 10 + 3000 - 1, 0, 1, 0);
+		(void)sql(third, "UPDATE push SET beat='2000-01-01' WHERE ended IS NOT NULL AND stack_id=%" PRIu64,
+			  id_of(stack[way]));
+		start(&again, do_push);
+		until_waiting(2);
+		release();
+		ENDS(&r, 0);
+		ENDS(&again, 0);
+		until_held(stack[way], 0);
+		audit(stack[way], 2 + 10 + 3000 - 1, 0, 1, 0);
+		assert_int_equal(
+			sql(holder,
+			    "SELECT COUNT(*) FROM push_range LEFT JOIN entry ON entry.stack_id=push_range.stack_id AND "
+			    "entry_id BETWEEN lo AND hi WHERE entry_id IS NULL"),
+			0);
+		are_known(stack[way], 3001, 3000);
+		audit(stack[way], 2 + 10 + 3001 - 1, 0, 1, 0);
+		over(&r);
+		over(&again);
+	}
+	mysql_close(third);
+}
+
+/* The reply to a piece is lost, or the piece comes late. */
+static void pieces_lost(void **state)
+{
+	static const char *const stack[] = {"lost", "late.piece"};
+	struct jobstack_bytes name = {"/one", 4};
+
+	(void)state;
+	for (unsigned late = 0; late < 2; late++) {
+		struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+		struct rival r = distant(&between, stack[late]);
+
+		push.unique = 1;
+		abandon(stack[late], &push);
+		r.names = &name;
+		r.names_n = 1;
+		proxy_arm_for(&between, "DELETE n FROM name");
+		start(&r, do_push);
+		proxy_caught(&between);
+		if (!late) {
+			proxy_forward(&between);
+			until_held(stack[late], PIECE);
+		}
+		proxy_drop_client(&between);
+		ENDS(&r, 0);
+		if (late)
+			proxy_deliver(&between);
+		else
+			proxy_finish(&between);
+		audit(stack[late], 1, 0, 0, 0);
+		are_known(stack[late], HELD + 1, 0);
+		audit(stack[late], 1 + HELD + 1, 0, 0, 0);
+		over(&r);
+	}
+}
+
 /* Meanwhile the stack becomes one of unique names, and others push some of the same. */
 static void named(void **state)
 {
@@ -245,23 +386,6 @@ static void unique_overtaken(void **state)
 	free(other.names);
 	over(&other);
 	over(&r);
-}
-
-/* Nobody holds the stack's row for longer than a moment: it is free at one of some looks. */
-static void stack_is_free(const char *stack)
-{
-	char text[200];
-	int held = 1;
-
-	(void)snprintf(text, sizeof(text), "SELECT 1 FROM %s.stack WHERE stack_id=%" PRIu64 " FOR UPDATE NOWAIT",
-		       database(), id_of(stack));
-	for (int looks = 0; held && looks < 20; looks++, nap(20)) {
-		held = mysql_query(observer, text) != 0;
-		if (!held)
-			mysql_free_result(mysql_store_result(observer));
-	}
-	if (held)
-		fail_msg("the row of the stack %s is held: %s", stack, mysql_error(observer));
 }
 
 /* Two are in the middle of writing the same names: one waits for the other, and nobody for the two. */
@@ -372,10 +496,10 @@ static void request_lost(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		SCHEDULE(frozen),	    SCHEDULE(discarded),      SCHEDULE(named),
-		SCHEDULE(unique_overtaken), SCHEDULE(unique_at_once), SCHEDULE(ended),
-		SCHEDULE(reply_lost),	    SCHEDULE(late),	      SCHEDULE(request_lost)};
+	const struct CMUnitTest tests[] = {SCHEDULE(frozen),	     SCHEDULE(discarded),   SCHEDULE(in_pieces),
+					   SCHEDULE(pieces_lost),    SCHEDULE(named),	    SCHEDULE(unique_overtaken),
+					   SCHEDULE(unique_at_once), SCHEDULE(ended),	    SCHEDULE(reply_lost),
+					   SCHEDULE(late),	     SCHEDULE(request_lost)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }
