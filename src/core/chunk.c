@@ -101,6 +101,7 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
 
+	js_holder_show_sql(p, sql);
 	chunk_stack_sql(p, sql, n, TAKES_NUMBERS);
 	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
 	js_sql_stmt(sql, "COMMIT");

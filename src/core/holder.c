@@ -28,26 +28,38 @@
 
 #define LOCK_NAME "CONCAT('jobstack.push.',HEX(token))"
 
+/* Asks for our own lock, for %u seconds.  One that is asked for twice would have to be given back twice; one that our
+ * own last connection still has is as good. */
+#define OWN_NAME "CONCAT('jobstack.push.',HEX(%k))"
+#define ASK_FOR_LOCK "IF(IS_USED_LOCK(" OWN_NAME ")=CONNECTION_ID(),1,GET_LOCK(" OWN_NAME ",%u))"
+
+static int has_lock(const struct js_pushing *p)
+{
+	return p->begun && p->options->atomic && js_db_has_user_locks(p->handle->db);
+}
+
 int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 {
 	uint64_t got;
 
 	p->shown_us = js_clock_mono_us();
-	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
+	if (!has_lock(p))
 		return 0;
-	/* a lock that is asked for twice would have to be given back twice; one that our own last connection still has
-	 * is as good */
-	return js_handle_ask_number(p->handle, &got, error,
-				    "SELECT IF(IS_USED_LOCK(" LOCK_NAME ")=CONNECTION_ID(),1,GET_LOCK(" LOCK_NAME
-				    ",0)) FROM push WHERE push_id=%u",
-				    p->push_id);
+	return js_handle_ask_number(p->handle, &got, error, "SELECT " ASK_FOR_LOCK, p->token, p->token, (uint64_t)0);
+}
+
+/* The server may need a moment to see that our last connection has ended. */
+void js_holder_show_sql(const struct js_pushing *p, struct js_sql *sql)
+{
+	if (has_lock(p))
+		js_sql_stmt(sql, "DO " ASK_FOR_LOCK, p->token, p->token, (uint64_t)1);
 }
 
 void js_holder_hide(struct js_pushing *p)
 {
 	uint64_t got;
 
-	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
+	if (!has_lock(p))
 		return;
 	(void)js_handle_ask_number(p->handle, &got, NULL,
 				   "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);

@@ -74,6 +74,9 @@ int js_holder_beat(struct js_pushing *p, struct jobstack_error *error);
 /* Shows to others, by a user lock of the server that ends with our connection, that this push --atomic is alive. */
 int js_holder_show(struct js_pushing *p, struct jobstack_error *error);
 
+/* The same as the first statement of a transaction that takes long: it may run again on another connection. */
+void js_holder_show_sql(const struct js_pushing *p, struct js_sql *sql);
+
 /* The same push has ended: gives the lock back. */
 void js_holder_hide(struct js_pushing *p);
 

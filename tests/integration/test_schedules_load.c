@@ -494,12 +494,63 @@ static void request_lost(void **state)
 	lose_request(unique_pusher("request.unique"));
 }
 
+static int next_of_many(void *ctx, struct jobstack_bytes *datapath)
+{
+	static char text[16];
+	size_t *at = ctx;
+
+	if (*at == 3 * N)
+		return 1;
+	*datapath = (struct jobstack_bytes){text, (size_t)snprintf(text, sizeof(text), "/l/%zu", (*at)++)};
+	return 0;
+}
+
+static int do_push_many_loads(struct rival *r)
+{
+	size_t at = 0;
+
+	return jobstack_push_from(r->handle, r->stack, &r->push, next_of_many, &at, &r->pushed, &r->error);
+}
+
+/* The connection of an atomic push ends in a LOAD, which then runs on another one and takes long: there, too, others
+ * see that the push is alive. */
+static void alive_elsewhere(void **state)
+{
+	struct rival r = distant(&between, "elsewhere");
+	char shown[200];
+
+	(void)state;
+	r.push.atomic = r.push.unique = 1;
+	push_numbered("elsewhere", NULL, 7);
+	(void)sql(holder, "START TRANSACTION");
+	(void)sql(holder, "INSERT INTO name VALUES(%" PRIu64 ",UNHEX(SHA2('/l/6000',256)),1)", id_of("elsewhere"));
+	proxy_arm_for(&between, "LOAD DATA LOCAL");
+	between.skip = 1; /* if the first one fails, it is the last */
+	start(&r, do_push_many_loads);
+	proxy_caught(&between);
+	proxy_settle(&between);
+	(void)snprintf(shown, sizeof(shown),
+		       "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))) IS NOT NULL FROM push WHERE ended IS "
+		       "NULL AND stack_id=%" PRIu64,
+		       id_of("elsewhere"));
+	until_number(0, shown);
+	proxy_drop_client(&between);
+	until_waiting(1);
+	until_number(1, shown);
+	release();
+	ENDS(&r, 0);
+	assert_true(r.pushed.pushed == 3 * N);
+	proxy_finish(&between);
+	audit("elsewhere", 7 + 3 * N, 0, 0, 0);
+	over(&r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(frozen),	     SCHEDULE(discarded),   SCHEDULE(in_pieces),
-					   SCHEDULE(pieces_lost),    SCHEDULE(named),	    SCHEDULE(unique_overtaken),
-					   SCHEDULE(unique_at_once), SCHEDULE(ended),	    SCHEDULE(reply_lost),
-					   SCHEDULE(late),	     SCHEDULE(request_lost)};
+	const struct CMUnitTest tests[] = {SCHEDULE(frozen),	     SCHEDULE(discarded),    SCHEDULE(in_pieces),
+					   SCHEDULE(pieces_lost),    SCHEDULE(named),	     SCHEDULE(unique_overtaken),
+					   SCHEDULE(unique_at_once), SCHEDULE(ended),	     SCHEDULE(reply_lost),
+					   SCHEDULE(late),	     SCHEDULE(request_lost), SCHEDULE(alive_elsewhere)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }
