@@ -5,6 +5,9 @@
  */
 #include "db/prepared.h"
 
+#include "base/num.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,7 @@ struct block {
 	struct js_buf form;
 	uint64_t used; /* when: the number of the look; 0: never */
 	int prepared;  /* 0: not yet; -1: that failed */
+	char name[40];
 };
 
 struct js_prepared {
@@ -54,10 +58,16 @@ static void write_form(const struct js_request *r, const struct js_sql_value *sp
 	js_buf_add(form, r->text.data + at, span->end - at);
 }
 
-/* The name of block I, which says to those who watch the server what it does. */
-static void add_name(const struct js_buf *form, size_t i, struct js_buf *text)
+/* Names block I.  The name says to those who watch the server what it does, and what its text is: behind a proxy that
+ * gives one connection of the server to several clients, another client's block would be executed if it had our name.
+ */
+static void name_block(const struct js_db *db, size_t i)
 {
-	js_buf_printf(text, strstr(form->data, ";COMMIT;") != NULL ? "js_commit_%zu" : "js_part_%zu", i);
+	struct block *b = &db->prepared->block[i];
+	uint64_t hash = js_num_hash(js_num_hash(JS_NUM_HASH, db->name, strlen(db->name)), b->form.data, b->form.len);
+
+	(void)snprintf(b->name, sizeof(b->name), "js_%s_%zu_%016" PRIx64,
+		       strstr(b->form.data, ";COMMIT;") != NULL ? "commit" : "part", i, hash);
 }
 
 /* Sends WORDS, the name of block I, and REST if it is not NULL; whether that succeeded. */
@@ -67,7 +77,7 @@ static int command(struct js_db *db, const char *words, size_t i, const struct j
 	int ok;
 
 	js_buf_str(&text, words);
-	add_name(&db->prepared->block[i].form, i, &text);
+	js_buf_str(&text, db->prepared->block[i].name);
 	if (rest != NULL)
 		js_buf_add(&text, rest->data, rest->len);
 	ok = !text.failed && mysql_real_query(db->my, text.data, (unsigned long)text.len) == 0;
@@ -131,8 +141,9 @@ static size_t find(struct js_db *db)
 
 		if (p->block[oldest].prepared > 0)
 			(void)command(db, "DEALLOCATE PREPARE ", oldest, NULL);
-		p->block[oldest] = (struct block){p->form, ++p->looks, 0};
+		p->block[oldest] = (struct block){.form = p->form, .used = ++p->looks};
 		p->form = form;
+		name_block(db, oldest);
 		return BLOCKS;
 	}
 	p->block[i].used = ++p->looks;
@@ -145,7 +156,7 @@ static void write_execute(const struct js_db *db, const struct js_request *r, si
 			  struct js_buf *buf)
 {
 	js_buf_str(buf, "EXECUTE ");
-	add_name(&db->prepared->block[i].form, i, buf);
+	js_buf_str(buf, db->prepared->block[i].name);
 	for (size_t v = from; v < to; v++) {
 		js_buf_str(buf, v == from ? " USING " : ",");
 		js_buf_add(buf, r->text.data + range(&r->values, v)->at,

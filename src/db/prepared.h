@@ -4,8 +4,8 @@
  *
  * A quarter of what a step costs a MariaDB server is to parse its block (docs/PERFORMANCE.md).  A block that a
  * connection sends again, with other values, is therefore prepared, and from then on only the values are sent:
- * `EXECUTE js_commit_0 USING 141,x'A5'`.  Where the server can't do that, and where it fails for whatever reason, the
- * whole text goes, as it does the first time.
+ * `EXECUTE js_commit_0_55ad... USING 141,x'A5'`.  Where the server can't do that, and where it fails for whatever
+ * reason, the whole text goes, as it does the first time.
  */
 #pragma once
 

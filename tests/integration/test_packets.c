@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "db/db.h"
+#include "db/state.h"
 
 static struct js_db *db;
 
@@ -304,11 +305,16 @@ static void prepared(void **state)
 	first = executed() - 4;
 	OK(ask(packet(NULL, 0, "ALTER TABLE kept ADD COLUMN more INT")));
 	keep("b", 2);
-	OK(ask(packet(NULL, 0, "DEALLOCATE PREPARE js_commit_0")));
+	/* of another client, where a proxy shares connections */
+	OK(ask(packet(NULL, 0, "PREPARE js_commit_0 FROM 'BEGIN NOT ATOMIC DELETE FROM kept;COMMIT;END'")));
 	keep("c", 3);
-	assert_int_equal(executed(), first + 6); /* in vain, so it was sent as text, as all are from now on */
-	keep("d", 4);
 	assert_int_equal(executed(), first + 6);
+	assert_int_equal(mysql_reset_connection(db->my), 0); /* what such a proxy may do: nothing is left */
+	first = executed();
+	keep("d", 4);
+	assert_int_equal(executed(), first + 1); /* in vain, so it was sent as text, as all are from now on */
+	keep("e", 5);
+	assert_int_equal(executed(), first + 1);
 	js_db_disconnect(db);
 	before = marks();
 	for (uint64_t i = 1; i < 4; i++) {
