@@ -12,6 +12,7 @@
 #include "db/login.h"
 
 #include <errmsg.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #define MYSQL_CLIENT_AUTHENTICATION_PLUGIN_INTERFACE_VERSION 0x0100
 struct st_mysql_client_plugin;
 struct st_mysql_client_plugin *STDCALL mysql_client_register_plugin(MYSQL *my, struct st_mysql_client_plugin *plugin);
+struct st_mysql_client_plugin *STDCALL mysql_client_find_plugin(MYSQL *my, const char *name, int type);
 typedef struct {
 	int type;
 	unsigned interface_version;
@@ -136,6 +138,17 @@ static int is_challenge(MYSQL *my, const char *name)
 	return ANSWERS_CHALLENGES && strchr(name, ',') == NULL && strstr(challenge_plugins, word) != NULL;
 }
 
+/* Loads the plugin that the connector will look for next.  When two threads load it at once, MariaDB's connector
+ * refuses the login of the later one, because "it is already loaded". */
+static void load_plugin(MYSQL *my, const char *name)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+	(void)pthread_mutex_lock(&one_at_a_time);
+	(void)mysql_client_find_plugin(my, name, MYSQL_CLIENT_AUTHENTICATION_PLUGIN);
+	(void)pthread_mutex_unlock(&one_at_a_time);
+}
+
 /* Our plugin.  Nothing was sent yet when it is called. */
 static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 {
@@ -172,6 +185,7 @@ static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 			ERROR_PACKET; /* else the connector would continue with the plugin that is named */
 		return refuse_plugin(my, name);
 	}
+	load_plugin(my, name);
 	if (present.login->password != NULL)
 		strcpy(my->passwd, present.login->password); /* the stand-in is longer */
 	present.passed = 1;
