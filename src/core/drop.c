@@ -115,16 +115,23 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 		       : status;
 }
 
-/* Deletes what STATEMENT names, a chunk at a time. */
-static int clear_table(struct dropping *d, const char *statement, const char *left, struct jobstack_error *error)
+struct table {
+	const char *clear, *left, *count;
+	int await_workers; /* before it */
+};
+
+/* Deletes what is in the table, a chunk at a time. */
+static int clear_table(struct dropping *d, const struct table *t, uint64_t rows, struct jobstack_error *error)
 {
-	uint64_t some = 1;
+	uint64_t some = 1, now;
 
 	while (some != UINT64_MAX) {
-		JS_TRY(js_handle_change(d->handle, 0, NULL, error, statement, d->stack.id, (uint64_t)CHUNK));
-		JS_TRY(count_rows(d, left, &some, error));
-		d->gone += CHUNK;
-		if (d->fn != NULL && d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
+		JS_TRY(js_handle_change(d->handle, 0, NULL, error, t->clear, d->stack.id, (uint64_t)CHUNK));
+		JS_TRY(count_rows(d, t->left, &some, error));
+		now = rows < CHUNK ? rows : CHUNK; /* what was added meanwhile is not counted */
+		rows -= now;
+		d->gone += now;
+		if (d->fn != NULL && d->fn(d->ctx, d->gone, d->total) != 0)
 			return js_error_set(
 				error, JOBSTACK_ESTOPPED,
 				"stopped: the stack \"%s\" is only partly removed; drop it again to remove the rest",
@@ -150,14 +157,12 @@ static int await_workers(struct dropping *d, struct jobstack_error *error)
 	}
 }
 
-#define LEFT_IN(table) "SELECT 1 FROM " table " WHERE stack_id=%u LIMIT 1"
-
 /* The tables in the order in which they are cleared: the stack's own row last, so that what is left is always found. */
-#define CLEAR(table, order) "DELETE FROM " table " WHERE stack_id=%u" order " LIMIT %u", LEFT_IN(table)
-static const struct {
-	const char *clear, *left;
-	int await_workers; /* before it */
-} tables[] = {
+#define CLEAR(table, order)                                                                                            \
+	"DELETE FROM " table " WHERE stack_id=%u" order " LIMIT %u",                                                   \
+		"SELECT 1 FROM " table " WHERE stack_id=%u LIMIT 1",                                                   \
+		"SELECT COUNT(*) FROM " table " WHERE stack_id=%u"
+static const struct table tables[] = {
 	{CLEAR("span", " ORDER BY class,`rank`,pos"), 0},
 	{CLEAR("attempt", " ORDER BY entry_id,attempt"), 0},
 	{CLEAR("dead", " ORDER BY entry_id"), 0},
@@ -174,22 +179,24 @@ static const struct {
 	{CLEAR("gate", ""), 0},
 	{CLEAR("stack", ""), 0},
 };
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx,
 		  struct jobstack_error *error)
 {
 	struct dropping d = {.handle = handle, .fn = fn, .ctx = ctx};
-	uint64_t attempts;
+	uint64_t rows[TABLES];
 
 	JS_TRY(js_stack_find(handle, stack, &d.stack, error));
 	JS_TRY(close_stack(&d, error));
-	JS_TRY(count_rows(&d, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", &d.total, error));
-	JS_TRY(count_rows(&d, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", &attempts, error));
-	d.total += attempts;
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < TABLES; i++) {
+		JS_TRY(count_rows(&d, tables[i].count, &rows[i], error));
+		d.total += rows[i];
+	}
+	for (size_t i = 0; i < TABLES; i++) {
 		if (tables[i].await_workers)
 			JS_TRY(await_workers(&d, error));
-		JS_TRY(clear_table(&d, tables[i].clear, tables[i].left, error));
+		JS_TRY(clear_table(&d, &tables[i], rows[i], error));
 	}
 	return 0;
 }

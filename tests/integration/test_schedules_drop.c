@@ -428,13 +428,52 @@ static void drop_again(void **state)
 	}
 }
 
+/* What is said of the progress is what is gone: of a stack with a long queue in pieces, a history and unique names. */
+static int compare_progress(void *ctx, uint64_t done, uint64_t total)
+{
+	static const char *const tables[] = {"span",	"attempt",    "dead",	"name",	  "path",
+					     "entry",	"worker",     "closed", "stream", "fact",
+					     "package", "push_range", "push",	"gate",	  "stack"};
+	uint64_t *calls = ctx, left = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		left += sql(holder, "SELECT COUNT(*) FROM %s WHERE stack_id=%" PRIu64, tables[i], calls[0]);
+	assert_int_equal(total - done, left);
+	assert_true(done <= total);
+	calls[1]++;
+	return 0;
+}
+
+static void drop_progress(void **state)
+{
+	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
+	uint64_t calls[2] = {0, 0};
+
+	(void)state;
+	unique.unique = 1;
+	push_numbered("long", &unique, 12000);
+	calls[0] = id_of("long");
+	(void)sql(holder,
+		  "INSERT INTO span(" SPAN_COLUMNS ") SELECT stack_id,1,0,entry_id,entry_id,entry_id,NULL,1,0,0,"
+		  "UTC_TIMESTAMP(6)+INTERVAL 1 HOUR,NULL FROM entry WHERE stack_id=%" PRIu64,
+		  calls[0]);
+	(void)sql(holder,
+		  "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
+		  "0,stack_id,entry_id,1,0,1,0,UTC_TIMESTAMP(6) FROM entry WHERE stack_id=%" PRIu64,
+		  calls[0]);
+	OK(jobstack_drop(h, "long", compare_progress, calls, &e));
+	assert_true(calls[1] > 15);
+	dropped("long");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),	     SCHEDULE(drop_and_begin),
 		SCHEDULE(drop_and_pop),	      SCHEDULE(drop_and_worker_pop), SCHEDULE(drop_and_pushes),
 		SCHEDULE(prune_and_drop),     SCHEDULE(drop_late),	     SCHEDULE(drop_unheard),
-		SCHEDULE(drop_refused),	      SCHEDULE(drop_and_drop),	     SCHEDULE(drop_again)};
+		SCHEDULE(drop_refused),	      SCHEDULE(drop_and_drop),	     SCHEDULE(drop_again),
+		SCHEDULE(drop_progress)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }
