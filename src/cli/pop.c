@@ -49,7 +49,7 @@ static const struct js_opt table[] = {
  * silent. */
 static int64_t lease_by_slurm(struct cli *cli)
 {
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), 0};
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), 0, identity.env.cluster};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t end_us = identity.env.end_us, left;
 	static struct js_slurm_job job;

@@ -274,7 +274,7 @@ static void steps_reason(struct reasons *r, const struct insight_steps *s, json_
 /* Has Slurm jobs for the stack? */
 static void ask_slurm(struct reasons *r)
 {
-	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, NULL};
 
 	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->seen->stack.name, r->job, JOBS, &r->jobs, &r->slurm) != 0)
 		r->jobs = 0;

@@ -58,8 +58,9 @@ static const struct field {
 } fields[] = {FIELD(TEXT, host),     FIELD(TEXT, boot),	      FIELD(INT, pid),		FIELD(LONG, start),
 	      FIELD(LONG, began_us), FIELD(TEXT, bind),	      FIELD(TEXT, listen),	FIELD(INT, port),
 	      FIELD(TEXT, socket),   FIELD(TEXT, socket_dir), FIELD(TEXT, client_file), FIELD(TEXT, program),
-	      FIELD(TEXT, version),  FIELD(LONG, log_offset), FIELD(TEXT, job)};
+	      FIELD(TEXT, version),  FIELD(LONG, log_offset), FIELD(TEXT, job),		FIELD(TEXT, cluster)};
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define NEEDED (FIELDS - 2) /* the last two are only in records of a server in a Slurm job */
 
 static int parse_field(const char *text, const struct field *f, struct js_owner *o)
 {
@@ -86,9 +87,8 @@ static int parse_record(const char *text, struct js_owner *o)
 	int bad = 0;
 
 	memset(o, 0, sizeof(*o));
-	for (size_t i = 0; i < FIELDS - 1; i++)
-		bad |= parse_field(text, &fields[i], o);
-	(void)parse_field(text, &fields[FIELDS - 1], o); /* the job: only in records of a server in a Slurm job */
+	for (size_t i = 0; i < FIELDS; i++)
+		bad |= parse_field(text, &fields[i], o) != 0 && i < NEEDED;
 	return bad == 0 && o->pid > 0 && o->port <= 65535 && o->host[0] != '\0' ? 0 : -1;
 }
 
@@ -153,7 +153,7 @@ int js_owner_write(const struct js_layout *layout, const struct js_owner *owner,
 		if (fields[i].kind != TEXT)
 			js_buf_printf(&t, "%s=%" PRId64 "\n", fields[i].key,
 				      fields[i].kind == INT ? *(const int *)at : *(const int64_t *)at);
-		else if (i < FIELDS - 1 || owner->job[0] != '\0')
+		else if (i < NEEDED || *(const char *)at != '\0')
 			js_buf_printf(&t, "%s=%s\n", fields[i].key, (const char *)at);
 	}
 	if (t.failed)

@@ -26,6 +26,7 @@ struct js_owner {
 	char client_file[JS_LAYOUT_PATH], program[JS_LAYOUT_PATH], version[128];
 	int64_t log_offset; /* where its part of the error log begins */
 	char job[32];	    /* the Slurm job that it runs in, or "" */
+	char cluster[128];  /* that job's Slurm cluster, or "" */
 };
 
 enum js_owner_state {

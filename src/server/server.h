@@ -28,6 +28,7 @@ struct js_server_options {
 	int takeover;		 /* start although a server on another host has the directory */
 	const char *ended_job;	 /* the same, if that server was in this Slurm job, which has ended; or NULL */
 	const char *job;	 /* the Slurm job that we are in, for the record; or NULL */
+	const char *cluster;	 /* and its Slurm cluster; or NULL */
 	int foreground;		 /* the server ends when this process does; js_server_wait follows */
 	const char *search_path; /* $PATH, or NULL */
 	char *const *environment;

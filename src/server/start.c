@@ -340,6 +340,8 @@ static int start_new_server(struct start *s)
 	memcpy(s->owner.version, s->program.text, sizeof(s->owner.version));
 	if (s->options->job != NULL)
 		(void)snprintf(s->owner.job, sizeof(s->owner.job), "%s", s->options->job);
+	if (s->options->job != NULL && s->options->cluster != NULL)
+		(void)snprintf(s->owner.cluster, sizeof(s->owner.cluster), "%s", s->options->cluster);
 	for (int i = 0; i < 3; i++) {
 		status = choose_port(s, avoid);
 		JS_THEN(status, try_port(s));

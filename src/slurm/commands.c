@@ -5,8 +5,8 @@
  * output is no answer; text that users choose is never read as a state, a number or a time; what is not said is not
  * known; when the time limit is over, the command's whole process group is killed.
  *
- * The commands can't say why a job that is COMPLETING ends, nor whether a node still has a step that the controller
- * does not list.  So their answers never prove that a worker is dead.
+ * The commands can't say why a job that is COMPLETING ends, nor whether a node still has a step.  So their answers
+ * never prove that a worker is dead.
  */
 #include "slurm/query.h"
 
@@ -59,7 +59,8 @@ void js_slurm_commands_begin(int64_t answer_us, pid_t *group)
 		environ[kept] = NULL;
 	(void)setenv("SLURM_TIME_FORMAT", "%s", 1); /* seconds since 1970, in every time zone */
 	(void)setenv("LC_ALL", "C", 1);
-	limit_us = answer_us * 2 / 5; /* one answer takes at most two commands */
+	limit_us =
+		answer_us * 2 / 5; /* one answer takes at most two commands: the cluster's name, and what was asked */
 	running_group = group;
 }
 
@@ -168,7 +169,7 @@ static int ask_squeue(const char *const *argv, size_t n, void (*tell)(void *ctx,
 	text = s.out.data;
 	whole = s.out.len > 0 && s.out.len < OUTPUT_MAX && text[s.out.len - 1] == '\n';
 	while (whole && (row = next_row(&text, n, fields)) > 0)
-		if (strcmp(fields[0], "JOBID") == 0 || strcmp(fields[0], "STEPID") == 0)
+		if (strcmp(fields[0], "JOBID") == 0)
 			head = 1;
 		else if (head)
 			tell(ctx, fields);
@@ -309,30 +310,6 @@ static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struc
 
 /* ------------------------------------------------------------------------------------------------------- steps */
 
-#define STEP_FORMAT "--Format=StepID:40" MARK ",JobID:12" MARK
-
-struct steps {
-	struct js_slurm_step *at;
-	size_t n;
-};
-
-static void take_step(void *ctx, char *fields[FIELDS_MAX])
-{
-	const struct steps *w = ctx;
-	const char *dot = strrchr(fields[0], '.');
-	uint64_t step = 0;
-
-	if (dot == NULL)
-		return;
-	if (strcmp(dot, ".batch") == 0)
-		step = JS_SLURM_BATCH;
-	else if (js_num_u64(dot + 1, 0, UINT32_MAX, &step) != 0)
-		return;
-	for (size_t i = 0; i < w->n; i++)
-		if (w->at[i].job == number_of(fields[1]) && w->at[i].step == step)
-			w->at[i].listed = 1;
-}
-
 static int has_word(const char *states, const char *word)
 {
 	const char *found = strstr(states, word);
@@ -340,12 +317,12 @@ static int has_word(const char *states, const char *word)
 	return found != NULL && found < states + strcspn(states, " \n");
 }
 
-/* Has a step before this one the same node? */
-static int has_same_node(const struct js_slurm_step *steps, size_t step)
+/* Is the node asked about for a step before this one? */
+static int is_asked(const struct js_slurm_step *steps, size_t step)
 {
 	size_t i = 0;
 
-	while (i < step && strcmp(steps[i].node, steps[step].node) != 0)
+	while (i < step && !(steps[i].look && strcmp(steps[i].node, steps[step].node) == 0))
 		i++;
 	return i < step;
 }
@@ -359,8 +336,7 @@ static void look_at_nodes(struct js_slurm_step *steps, size_t n)
 	struct said s;
 
 	for (size_t i = 0; i < n; i++)
-		if (steps[i].node[0] != '\0' && steps[i].node[0] != '-' && (steps[i].listed == 0 || steps[i].look) &&
-		    !has_same_node(steps, i))
+		if (steps[i].node[0] != '\0' && steps[i].node[0] != '-' && steps[i].look && !is_asked(steps, i))
 			js_buf_printf(&names, "%s%s", names.len > 0 ? "," : "", steps[i].node);
 	argv[5] = names.data;
 	if (names.len > 0 && !names.failed && run(argv, &s, ignored, sizeof(ignored)) == 0) {
@@ -382,37 +358,14 @@ static void look_at_nodes(struct js_slurm_step *steps, size_t n)
 	js_buf_free(&names);
 }
 
+/* Whether the controller has the steps is not asked.  No command gets the node's own word on a step that the controller
+ * does not have: sstat asks the controller first, and says "not found running" (seen with 20.11 and 22.05).  So the
+ * controller's word would prove nothing. */
 static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
-{
-	struct js_buf jobs = {0};
-	const char *argv[] = {"squeue", "--local", "--all", "--steps", STEP_FORMAT, NULL, NULL};
-	struct steps w = {steps, n};
-	int rc = -1;
-
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || steps[i].job != steps[i - 1].job)
-			add_job(&jobs, steps[i].job);
-	argv[5] = jobs.len < OPTION_MAX ? jobs.data : NULL;
-	for (size_t i = 0; i < n; i++)
-		steps[i].listed = 0;
-	if (!jobs.failed)
-		rc = ask_squeue(argv, 2, take_step, &w, error, error_size);
-	js_buf_free(&jobs);
-	if (rc == 0)
-		look_at_nodes(steps, n);
-	else
-		for (size_t i = 0; i < n; i++)
-			steps[i].listed = -1;
-	return rc;
-}
-
-/* No command of Slurm's gets a node's own word on a step that the controller has not: sstat asks the controller first,
- * and says "not found running" (seen with 20.11 and 22.05).  So nothing is asked, and nothing is known. */
-static int ask_node_for_step(struct js_slurm_step *step, char *error, size_t error_size)
 {
 	(void)error;
 	(void)error_size;
-	step->at_node = JS_SLURM_NOT_ASKED;
+	look_at_nodes(steps, n);
 	return 0;
 }
 
@@ -493,6 +446,5 @@ const struct js_slurm_ops js_slurm_commands = {.abi = JS_SLURM_ABI,
 					       .job = find_job,
 					       .user_jobs = find_user_jobs,
 					       .steps = find_steps,
-					       .at_node = ask_node_for_step,
 					       .conf = read_conf,
 					       .queued = find_queued};

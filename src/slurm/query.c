@@ -113,6 +113,7 @@ struct question {
 	size_t size, n;
 	size_t enough; /* with this many elements the question has succeeded, even if the child does not finish */
 	int rest;      /* all answers after the first may take this many time limits together; 0: each may take one */
+	const char *cluster;   /* that must answer; NULL: any */
 	const char *module;    /* NULL: no module may be used, and NO_MODULE says why */
 	const char *no_module; /* "": the commands were chosen */
 	int only_module;
@@ -197,6 +198,24 @@ static int ask_conf(const struct js_slurm_ops *ops, const struct question *q)
 	return rc;
 }
 
+/* Whether the cluster that answers is the one whose jobs are meant: another one has jobs with the same numbers. */
+static int is_meant(const struct js_slurm_ops *ops, const struct question *q)
+{
+	static struct js_slurm_conf conf;
+
+	if (q->cluster == NULL || q->cluster[0] == '\0')
+		return 1;
+	q->shared->code = JOBSTACK_EFILE;
+	if (ops->conf(&conf, q->shared->text, sizeof(q->shared->text)) != 0)
+		return 0;
+	q->shared->code = strcmp(conf.cluster, q->cluster) == 0 ? 0 : JOBSTACK_ECONFLICT;
+	if (q->shared->code != 0)
+		(void)snprintf(q->shared->text, sizeof(q->shared->text),
+			       "the cluster that answers is \"%s\", not \"%.127s\" (see $SLURM_CONF)", conf.cluster,
+			       q->cluster);
+	return q->shared->code == 0;
+}
+
 /* The module's table; NULL, and WHY, if it can't be used. */
 static const struct js_slurm_ops *open_module(const char *file, char *why, size_t size)
 {
@@ -239,6 +258,8 @@ static const char *answer_question(const void *arg)
 		js_slurm_commands_begin(q->limit_us, &q->shared->command);
 		ops = &js_slurm_commands;
 	}
+	if (!is_meant(ops, &mine))
+		_exit(1);
 	if (q->ask(ops, &mine) != 0)
 		q->shared->code = JOBSTACK_EFILE;
 	q->shared->finished = q->shared->code == 0;
@@ -394,6 +415,7 @@ static int ask_question(const struct js_slurm_where *where, struct question *q, 
 
 	q->only_module = choice != NULL && strcmp(choice, "module") == 0;
 	q->limit_us = limit_us;
+	q->cluster = where != NULL ? where->cluster : NULL;
 	if (!commands)
 		rc = js_slurm_find(where, &path, &missing);
 	q->module = rc == 0 && !commands ? path.data : NULL;

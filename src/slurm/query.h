@@ -36,12 +36,11 @@ struct js_slurm_step {
 	char node[256];	    /* Slurm's name of the node where it ran; "": the node is not asked */
 	int32_t look;	    /* 1: DOWN is wanted also of a step that the controller has */
 	int32_t listed;	    /* the controller has it: 1 yes, 0 no, -1 not known */
-	int32_t at_node; /* asked if it is not listed: the node's slurmd answers, and has it: 1; answers, and does not:
-			  * 0; does not answer, or says something else: -1; or JS_SLURM_NOT_ASKED */
-	int32_t down;	 /* the controller says that the node is down or does not respond: 1; then it is not asked */
+	int32_t at_node;    /* asked if it is not listed: the node's slurmd answers, and has it: 1; answers, and does
+			     * not: 0; does not answer, or says something else: -1 */
+	int32_t down;	    /* the controller says that the node is down or does not respond: 1; then it is not asked */
 };
 #define JS_SLURM_BATCH 0xfffffffbu
-#define JS_SLURM_NOT_ASKED (-2) /* without the module, no node can be asked */
 
 /* A job that belongs to a stack, by its name or comment.  Of an array: a task that runs, or all that have not begun. */
 struct js_slurm_queued {
@@ -95,10 +94,12 @@ void js_slurm_commands_begin(int64_t answer_us, pid_t *group);
 
 /* $JOBSTACK_SLURM chooses: "module" or "commands" (else: the module, or if that can't be used the commands).
  *
- * Where the module is looked for, and how long an answer may take. */
+ * Where the module is looked for, how long an answer may take, and which cluster may give it. */
 struct js_slurm_where {
 	const char *module_dir; /* only here, if not NULL or "" ($JOBSTACK_MODULE_DIR) */
 	int64_t limit_us;	/* for one answer; 0: 15 seconds */
+	const char *cluster;	/* job numbers are this cluster's.  If $SLURM_CONF leads to another one, there is no
+				 * answer, but JOBSTACK_ECONFLICT.  NULL or "": whichever cluster it is */
 };
 
 /* Finds the module's file: in where->module_dir; else in lib, lib64 or lib/TRIPLET/jobstack beside the directory

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The proof by Slurm.  Promises: the end of a job, or of a step, counts only for the very job that the worker was in,
- * and only if its node answers that the step is not there.  NODE_FAIL, COMPLETING, an unknown job, a node that is down
- * or does not answer prove nothing.
+ * The proof by Slurm.  Promises: a worker is judged only by the cluster that it names; the end of a job, or of a step,
+ * counts only for the very job that the worker was in, and only if its node answers that the step is not there.
+ * NODE_FAIL, COMPLETING, an unknown job, a node that is down or does not answer prove nothing.
  */
 #include "watch/suspect.h"
 
@@ -41,7 +41,8 @@ static int log_unanswered(const struct js_round *round, size_t n, const struct j
 	return 0;
 }
 
-/* Chooses the workers in jobs of this cluster. */
+/* Chooses the workers in jobs of this cluster.  The environment may name one cluster and lead to another
+ * ($SLURM_CONF), so the cluster that answers is compared with ours when the jobs are asked about. */
 static int choose_jobs(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -57,9 +58,10 @@ static int choose_jobs(const struct js_round *round, struct js_suspects *all, st
 		if (js_slurm_conf(&q->where, &conf, &error) != 0)
 			return log_unanswered(round, n, &error);
 		cluster = conf.cluster;
-	}
+	} else
+		q->where.cluster = cluster;
 	for (size_t i = 0; i < n; i++)
-		if (q->who[i]->cluster[0] == '\0' || strcmp(q->who[i]->cluster, cluster) == 0)
+		if (strcmp(q->who[i]->cluster, cluster) == 0)
 			q->who[q->n++] = q->who[i];
 	return 0;
 }
@@ -91,6 +93,7 @@ static int ask_slurm_jobs(const struct js_round *round, struct inquiry *q)
 	if (rc == 0 && q->jobs_n > q->ours)
 		rc = js_slurm_jobs(&q->where, JS_SLURM_ANYBODY, q->ids + q->ours, q->jobs_n - q->ours,
 				   q->jobs + q->ours, &error);
+	q->where.cluster = NULL; /* it is ours */
 	if (rc == 0)
 		return 0;
 	(void)log_unanswered(round, q->n, &error);
@@ -175,7 +178,7 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 		return;
 	if (step->at_node != 0) {
 		len = strlen(s->hint);
-		if (step->at_node < 0 && step->at_node != JS_SLURM_NOT_ASKED)
+		if (step->at_node < 0)
 			(void)snprintf(s->hint + len, sizeof(s->hint) - len, "%snode %.100s does not answer",
 				       len > 0 ? ", " : "", s->node);
 	} else if (job->terminal)
@@ -211,7 +214,7 @@ static int ask_about_all(const struct js_round *round, struct js_suspects *all, 
 
 int js_watch_by_slurm(const struct js_round *round, struct js_suspects *all)
 {
-	struct inquiry q = {.where = {round->options->module_dir, round->options->slurm_limit_us}};
+	struct inquiry q = {.where = {round->options->module_dir, round->options->slurm_limit_us, NULL}};
 	size_t n = all->n + 1;
 	int status;
 

@@ -20,7 +20,7 @@
 int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env,
 		  const char *module_dir, int64_t *job_start_us, struct jobstack_error *error)
 {
-	const struct js_slurm_where where = {module_dir, SLURM_LIMIT_US};
+	struct js_slurm_where where = {module_dir, SLURM_LIMIT_US, NULL};
 	int64_t now = js_clock_mono_us(), wall = js_clock_wall_us(), begin = env->start_us, end = env->end_us,
 		kill_wait_us;
 	struct js_slurm_job job;
@@ -31,6 +31,10 @@ int64_t guard_ask(struct guard *guard, const struct config *config, const struct
 	kill_wait_us =
 		js_slurm_conf(&where, &conf, error) == 0 && conf.kill_wait_us > 0 ? conf.kill_wait_us : KILL_WAIT_US;
 	js_error_clear(error);
+	if (env->cluster != NULL && strcmp(conf.cluster, env->cluster) != 0) {
+		kill_wait_us = KILL_WAIT_US;
+		where.cluster = env->cluster; /* another cluster answered, or none */
+	}
 	if ((end < 0 || begin < 0) && js_slurm_job(&where, (uint32_t)env->job_id, &job, error) == 0) {
 		begin = job.start_us;
 		end = job.end_us;

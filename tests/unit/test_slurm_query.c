@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 static char dir[] = "/tmp/jobstack-test-XXXXXX";
-static struct js_slurm_where where = {dir, 0};
+static struct js_slurm_where where = {dir, 0, NULL};
 static int exits; /* written to by a handler that must never run in a child */
 
 static void at_exit(void)
@@ -149,7 +149,7 @@ static void expect(uint32_t id, int rc, const char *text)
 
 static void test_no_module(void **state)
 {
-	const struct js_slurm_where nowhere = {"/no/such/dir", 0};
+	const struct js_slurm_where nowhere = {"/no/such/dir", 0, NULL};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_slurm_job job;
 	struct js_buf found = {0};
@@ -325,6 +325,26 @@ static void test_conf(void **state)
 	assert_string_equal(conf.cluster, "lab");
 }
 
+/* Another cluster has jobs with the same numbers: its answers do not count. */
+static void test_cluster(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	static const uint32_t ids[] = {1, 2};
+	struct js_slurm_job jobs[2];
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	where.cluster = "lab";
+	expect(1, 0, "");
+	where.cluster = "";
+	expect(1, 0, "");
+	where.cluster = "la";
+	expect(1, JOBSTACK_ECONFLICT, "the cluster that answers is \"lab\", not \"la\" (see $SLURM_CONF)");
+	assert_int_equal(js_slurm_jobs(&where, 1, ids, 2, jobs, &error), JOBSTACK_ECONFLICT);
+	assert_int_equal(jobs[0].found, 0);
+	where.cluster = NULL;
+}
+
 /* No child has run this program's exit handlers, whatever the module did. */
 static void test_no_side_effects(void **state)
 {
@@ -419,7 +439,7 @@ static void job_goes_on(const char *script, int has_begun)
 static void test_command_answers(void **state)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_slurm_step step = {.job = 5, .step = 0};
+	struct js_slurm_step step = {.job = 5, .step = 0, .node = "n1", .look = 1};
 	struct js_slurm_queued queued[3];
 	struct js_slurm_job job;
 	size_t n;
@@ -446,21 +466,15 @@ static void test_command_answers(void **state)
 	wrap_squeue(HEAD ROW_UNTIL("5", "RUNNING", "9999 "));
 	assert_int_equal(js_slurm_job(&where, 5, &job, NULL), 0);
 	assert_true(job.end_us == 9999 * JS_SECOND_US);
-	wrap_squeue("echo 'STEPID " M "JOB_ID " M "'; echo '3_1.0 " M "5 " M "'");
-	assert_int_equal(js_slurm_steps(&where, &step, 1, NULL), 0);
-	step_is(&step, 1, -1, -1);
-	wrap_squeue("echo 'STEPID " M "JOB_ID " M "'; echo '5.0 " M "6 " M "'; echo '5.1 " M "5 " M "'");
-	assert_int_equal(js_slurm_steps(&where, &step, 1, NULL), 0);
-	step_is(&step, 0, -1, -1);
-	(void)snprintf(step.node, sizeof(step.node), "n1");
+	wrap_squeue("echo asked >&2; exit 1"); /* of steps, squeue is not asked: it proves nothing */
 	wrap_command("scontrol", "echo 'NodeName=n1 Boards=1 State=IDLE Reason=DOWN* State=DOWN'; exit 1");
+	assert_int_equal(js_slurm_steps(&where, &step, 1, &error), 0);
+	step_is(&step, -1, -1, 0); /* no node's word: no proof */
+	wrap_command("scontrol", "echo 'Welcome State=DOWN'; echo 'NodeName=n1 Boards=1 State=IDLE*+DRAIN Reason=x'");
 	assert_int_equal(js_slurm_steps(&where, &step, 1, NULL), 0);
-	step_is(&step, 0, JS_SLURM_NOT_ASKED, 0); /* no node's word: no proof */
-	wrap_command("scontrol", "echo 'NodeName=n1 Boards=1 State=IDLE*+DRAIN Reason=x'");
+	step_is(&step, -1, -1, 1);
+	step.look = 0; /* nothing is asked */
 	assert_int_equal(js_slurm_steps(&where, &step, 1, NULL), 0);
-	step_is(&step, 0, -1, 1);
-	wrap_squeue(":");
-	assert_int_equal(js_slurm_steps(&where, &step, 1, &error), JOBSTACK_EFILE);
 	step_is(&step, -1, -1, -1);
 	/* what users may write: a separator, and lines of their own */
 	wrap_squeue("echo 'JOBID" M "T" M "F" M "K" M "S" M "P" M "R" M "N" M "C" M "'\n"
@@ -500,6 +514,15 @@ static void test_command_failures(void **state)
 	expect(5, JOBSTACK_EFILE, UNREADABLE);
 	wrap_squeue(HEAD ROW("5", "FAILED") "yes | head -c 5000000\n");
 	expect(5, JOBSTACK_EFILE, "Slurm: squeue printed more than 4 MiB");
+	where.cluster = "a";
+	wrap_squeue(HEAD ROW("5", "FAILED"));
+	wrap_command("scontrol", "echo 'ClusterName             = b'");
+	expect(5, JOBSTACK_ECONFLICT, "the cluster that answers is \"b\", not \"a\" (see $SLURM_CONF)");
+	wrap_command("scontrol", "echo 'Welcome to ClusterName = a'; exit 1");
+	expect(5, JOBSTACK_EFILE, "Slurm: scontrol printed nothing that jobstack can read (exit status 1)");
+	wrap_command("scontrol", "echo Hello; echo 'ClusterName             = a'");
+	expect(5, 0, "");
+	where.cluster = NULL;
 	wrap_command("scontrol", "echo 'scontrol: fatal: Could not establish a configuration source' >&2; exit 1");
 	assert_int_equal(js_slurm_conf(&where, &conf, &error), JOBSTACK_EFILE);
 	assert_int_equal(error.server_errno, JS_WHY_NO_SLURM_CONFIG);
@@ -572,21 +595,14 @@ static void test_command_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_module),
-		cmocka_unit_test(test_wrong_version),
-		cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_user),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_conf),
-		COMMAND_TEST(test_command_answers),
-		COMMAND_TEST(test_command_failures),
-		COMMAND_TEST(test_command_surroundings),
-		COMMAND_TEST(test_command_hangs),
-		COMMAND_TEST(test_command_missing),
+		cmocka_unit_test(test_no_module),	cmocka_unit_test(test_wrong_version),
+		cmocka_unit_test(test_queued),		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_limit),		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_several),		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_steps),		cmocka_unit_test(test_conf),
+		cmocka_unit_test(test_cluster),		COMMAND_TEST(test_command_answers),
+		COMMAND_TEST(test_command_failures),	COMMAND_TEST(test_command_surroundings),
+		COMMAND_TEST(test_command_hangs),	COMMAND_TEST(test_command_missing),
 		cmocka_unit_test(test_no_side_effects),
 	};
 

@@ -26,7 +26,8 @@ static int check_module(struct doctor *d)
 				      "their lease ends: build jobstack with this Slurm's headers";
 	static const char chosen[] = "unset $JOBSTACK_SLURM to use the plugin, which finds dead workers before their "
 				     "lease ends";
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LIMIT_US};
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LIMIT_US, NULL};
+	const char *cluster = getenv("SLURM_CLUSTER_NAME");
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t began = js_clock_mono_us();
 	struct js_slurm_conf conf;
@@ -35,6 +36,12 @@ static int check_module(struct doctor *d)
 	if (status == 0)
 		doctor_ok(d, "controller", "the controller of cluster \"%s\" answers jobstack after %.0f ms",
 			  conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
+	if (status == 0 && cluster != NULL && strcmp(cluster, conf.cluster) != 0)
+		doctor_warn(
+			d, "controller",
+			"set $SLURM_CONF to the configuration of this job's cluster, or unset it: until then nobody is "
+			"asked about this job, and entries of dead workers are requeued only when their lease ends",
+			"this job is in the cluster \"%s\"", cluster);
 	if (status == 0 && !conf.by_commands)
 		doctor_ok(d, "Slurm plugin", "Slurm is queried through libslurm");
 	else if (status == 0)

@@ -87,22 +87,53 @@ void cli_server_jobs(const char *data, char text[64])
 
 	text[0] = '\0';
 	if (js_file_read(cli_server_beside(data, ".jobs"), &file) == 0 && file.len > 0 &&
-	    strspn(file.data, "0123456789 \n") == file.len)
+	    strspn(file.data, "0123456789 ") == strcspn(file.data, "\n"))
 		(void)snprintf(text, 64, "%.*s", (int)strcspn(file.data, "\n"), file.data);
 	js_buf_free(&file);
 }
 
-int cli_server_jobs_write(const char *data, const char *text)
+int cli_server_jobs_write(const char *data, const char *text, const char *cluster)
 {
-	char line[80];
+	char lines[256];
 
-	(void)snprintf(line, sizeof(line), "%s\n", text);
-	return js_file_replace(cli_server_beside(data, ".jobs"), 0644, line, strlen(line));
+	(void)snprintf(lines, sizeof(lines), "%s\n%s%s%s", text, cluster[0] != '\0' ? "cluster=" : "", cluster,
+		       cluster[0] != '\0' ? "\n" : "");
+	return js_file_replace(cli_server_beside(data, ".jobs"), 0644, lines, strlen(lines));
 }
 
-int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *out, struct jobstack_error *error)
+const char *cli_server_cluster(void)
 {
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), limit_us};
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, NULL};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	static struct js_slurm_conf conf;
+
+	return js_slurm_conf(&where, &conf, &error) == 0 ? conf.cluster : "";
+}
+
+/* Whether the jobs of the chain are those of another cluster than the one that scancel reaches. */
+static int is_elsewhere(struct cli *cli, const char *data)
+{
+	char theirs[128] = "";
+	struct js_buf file = {0};
+	const char *ours = "";
+
+	if (js_file_read(cli_server_beside(data, ".jobs"), &file) == 0 && file.len > 0 &&
+	    js_owner_value(file.data, "cluster", theirs, sizeof(theirs)) == 0)
+		ours = cli_server_cluster();
+	js_buf_free(&file);
+	if (ours[0] == '\0' || strcmp(ours, theirs) == 0)
+		return 0;
+	(void)js_error_set(&cli->error, JOBSTACK_ECONFLICT,
+			   "the jobs of the server of %s are in the Slurm cluster \"%s\", and this host uses \"%s\": "
+			   "stop it from a host of \"%s\"",
+			   data, theirs, ours, theirs);
+	return 1;
+}
+
+int cli_server_job_ask(const char *job, const char *cluster, int64_t limit_us, struct js_slurm_job *out,
+		       struct jobstack_error *error)
+{
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), limit_us, cluster};
 	uint64_t number;
 
 	return js_num_u64(job, 1, UINT32_MAX, &number) != 0 ? 1 : js_slurm_job(&where, (uint32_t)number, out, error);
@@ -124,7 +155,7 @@ static int is_job_among(const char *text, const char *job)
 /* Has the job ended completely?  NODE_FAIL does not prove that; the answer of the node itself does. */
 static int job_has_ended(const struct js_server_info *info, char why[1100])
 {
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, info->owner.cluster};
 	struct js_slurm_step step = {.step = JS_SLURM_BATCH, .look = 1};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	static struct js_slurm_job job;
@@ -133,7 +164,7 @@ static int job_has_ended(const struct js_server_info *info, char why[1100])
 
 	if (js_num_u64(info->owner.job, 1, UINT32_MAX, &number) != 0)
 		return 0;
-	status = cli_server_job_ask(info->owner.job, SLURM_LIMIT_US, &job, &error);
+	status = cli_server_job_ask(info->owner.job, info->owner.cluster, SLURM_LIMIT_US, &job, &error);
 	if (status < 0) {
 		(void)snprintf(why, 1100, "%s", error.text);
 		return 0;
@@ -160,6 +191,7 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	int said = 0;
 
 	options->job = getenv("SLURM_JOB_ID");
+	options->cluster = getenv("SLURM_CLUSTER_NAME");
 	for (;;) { /* the submitter may not have written the number yet, or this node may not see it yet */
 		cli_server_jobs(options->data, jobs);
 		if (options->job == NULL || is_job_among(jobs, options->job) || cli_stop != 0 ||
@@ -219,7 +251,7 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 	cli_server_jobs(options->data, jobs);
 	if (is_job_among(jobs, options->job)) {
 		(void)snprintf(jobs, sizeof(jobs), "%s %s", options->job, number);
-		if (cli_server_jobs_write(options->data, jobs) == 0) {
+		if (cli_server_jobs_write(options->data, jobs, options->cluster != NULL ? options->cluster : "") == 0) {
 			cli_say(cli, "Slurm job %s takes over when this one ends", number);
 			return;
 		}
@@ -253,7 +285,7 @@ static int job_is_cancelled(const struct js_server_options *options, int64_t *wa
 
 	js_slurm_env_read(&env, cli_get);
 	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
-	if (cli_server_job_ask(options->job, LOOK_US, &job, &error) != 0)
+	if (cli_server_job_ask(options->job, options->cluster, LOOK_US, &job, &error) != 0)
 		return 0;
 	if (job.start_us > 0 && job.end_us > job.start_us)
 		*wall_us = job.end_us - job.start_us;
@@ -304,6 +336,8 @@ int cli_server_job_stop(struct cli *cli, const struct js_server_options *options
 	status = js_server_status(options, &info, &cli->error);
 	if (status != 0 || jobs[0] == '\0')
 		return status < 0 ? status : 0;
+	if (is_elsewhere(cli, options->data))
+		return cli->error.code;
 	(void)snprintf(job, sizeof(job), "%s", info.state == JS_SERVER_STOPPED ? "" : info.owner.job);
 	mine.job = job;
 	end_server_chain(cli, &mine);

@@ -7,8 +7,8 @@
  *
  * The jobs form a chain: when its server is up, each job submits the next one, which waits for its end.  Beside the
  * server's directory are DIR.sbatch, the script; DIR.job-N.log, the messages of job N; and DIR.jobs, the numbers of the
- * jobs that may exist. The chain exists as long as DIR.jobs does: removing the file ends the chain, and a job whose
- * number is not in it ends.
+ * jobs that may exist, and in a second line their cluster, if it is known. The chain exists as long as DIR.jobs does:
+ * removing the file ends the chain, and a job whose number is not in it ends.
  */
 #pragma once
 
@@ -39,10 +39,15 @@ const char *cli_server_beside(const char *data, const char *suffix);
 
 /* The numbers of the chain's jobs, separated by blanks, into TEXT; "" if there is no chain. */
 void cli_server_jobs(const char *data, char text[64]);
-int cli_server_jobs_write(const char *data, const char *text);
+int cli_server_jobs_write(const char *data, const char *text, const char *cluster);
 
-/* Asks Slurm for the job JOB, for at most LIMIT.  Returns what js_slurm_job returns; also 1 if JOB is not a number. */
-int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *out, struct jobstack_error *error);
+/* Asks Slurm for the job JOB of CLUSTER (NULL or "": any), for at most LIMIT.  Returns what js_slurm_job returns; also
+ * 1 if JOB is not a number. */
+int cli_server_job_ask(const char *job, const char *cluster, int64_t limit_us, struct js_slurm_job *out,
+		       struct jobstack_error *error);
+
+/* The name of the cluster that sbatch and scancel reach; "" if it does not say. */
+const char *cli_server_cluster(void);
 
 /* In a job, before the start: waits until Slurm has proven that the server of the last job is gone.  Returns 0 if the
  * server should be started, with options->ended_job set if that proof allows it; 1 if the chain was ended. */

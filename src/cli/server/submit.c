@@ -205,7 +205,7 @@ static int job_has_failed(const struct request *r, const char *job, char how[100
 	static struct js_slurm_job slurm;
 
 	how[0] = '\0';
-	if (cli_server_job_ask(job, 0, &slurm, &error) != 0)
+	if (cli_server_job_ask(job, NULL, 0, &slurm, &error) != 0)
 		return 0;
 	(void)snprintf(how, 100, " (%s)", slurm.state);
 	if (!slurm.terminal)
@@ -282,7 +282,7 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 		return CLI_NO;
 	}
 	(void)snprintf(number, sizeof(number), "%" PRIu64, job);
-	if (cli_server_jobs_write(r->data, number) != 0) {
+	if (cli_server_jobs_write(r->data, number, cli_server_cluster()) != 0) {
 		(void)js_error_set(&r->cli.error, JOBSTACK_EFILE, "%s can't be written: the job is cancelled",
 				   cli_server_beside(r->data, ".jobs"));
 		(void)cli_scancel(&r->cli, number);

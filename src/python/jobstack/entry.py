@@ -26,8 +26,11 @@ def _job_end(job):
     if job not in _ends:
         try:
             if not end.isdigit():
-                said = subprocess.check_output(["squeue", "-h", "-o", "%e", "-j", job], stderr=subprocess.DEVNULL, timeout=30)
-                end = time.mktime(time.strptime(said.decode().split()[0], "%Y-%m-%dT%H:%M:%S"))
+                said = subprocess.check_output(["squeue", "-h", "-O", "EndTime:40,Cluster:128", "-j", job], stderr=subprocess.DEVNULL, timeout=30)
+                end, cluster = said.decode().split()
+                if cluster != os.environ.get("SLURM_CLUSTER_NAME", cluster):
+                    raise ValueError("the cluster %s has another job of this number" % cluster)
+                end = time.mktime(time.strptime(end, "%Y-%m-%dT%H:%M:%S"))
             _ends[job] = float(end)
         except (OSError, ValueError, IndexError, OverflowError, subprocess.SubprocessError):
             _ends[job] = None
