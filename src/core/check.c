@@ -139,7 +139,8 @@ static void take_attempts(void *ctx, const struct js_row *row)
 	x->last = (uint32_t)js_row_u64(row, 3);
 	x->failed = (uint32_t)js_row_u64(row, 4);
 	x->lost = (uint32_t)js_row_u64(row, 5);
-	x->flags |= final == x->last && finals > 0 ? IS_DONE : 0;
+	if (final == x->last && finals > 0)
+		x->flags |= IS_DONE;
 	k->c.report.attempts += n;
 	k->c.report.done += finals;
 	if (n != x->last || js_row_u64(row, 2) != 1)

@@ -177,6 +177,10 @@ static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struc
 	return 0;
 }
 
+#ifndef NODE_STATE_POWERED_DOWN /* before 21.08 */
+#define NODE_STATE_POWERED_DOWN NODE_STATE_POWER_SAVE
+#endif
+
 /* What the controller says of the node: is it down?  1 yes, 0 no, -1: it does not know the node. */
 static int is_node_down(char *node)
 {
