@@ -16,10 +16,13 @@ running_on() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name
 # a job of a minute, looked at in the end: entries of 9 s; nothing is started that would not finish
 cat >minute.sbatch <<'S'
 #!/bin/bash
-exec srun -Q jobstack-worker -s minute --margin 15 -- sh -c 'sleep 9'
+exec srun -Q jobstack-worker -s "$1" --margin 15 -- sh -c 'sleep 9'
 S
-numbered 1 20 | jobstack push -q -s minute >/dev/null
-minute=$(submit -n1 --time=1 --output=minute.out minute.sbatch)
+declare -A minute
+for how in module commands; do
+	numbered 1 20 | jobstack push -q -s "$how" >/dev/null
+	minute[$how]=$(JOBSTACK_SLURM=$how submit -n1 --time=1 --output="$how.out" minute.sbatch "$how")
+done
 
 # two workers hang on one entry each; one is killed
 cat >hang.sbatch <<'S'
@@ -76,15 +79,21 @@ check '... the job ends' wait_for 60 gone "$job"
 # scancel beside a command that will not end: what Slurm leaves us of time is less than the grace
 cat >deaf.sbatch <<'S'
 #!/bin/bash
-exec srun -Q jobstack-worker -s deaf --grace 60 -- sh -c 'trap "" TERM; touch deaf; while :; do sleep 0.1; done'
+exec srun -Q jobstack-worker -s "$1" --grace 60 -- sh -c 'trap "" TERM; touch "$JOBSTACK_STACK"; while :; do sleep 0.1; done'
 S
-jobstack push -q -s deaf /deaf >/dev/null
-job=$(submit -n1 deaf.sbatch)
-check 'a deaf command runs' wait_for 60 test -e deaf
-scancel "$job"
-check '... it goes back before Slurm kills us' wait_for 30 ledger_is deaf '0 0 1 0 0 0'
-is '... interrupted, not lost' "$(sql "SELECT outcome FROM attempt JOIN stack USING(stack_id) WHERE name='deaf'")" 3
-check '... the job ends' wait_for 60 gone "$job"
+jobs=()
+for how in module commands; do
+	jobstack push -q -s "deaf.$how" /deaf >/dev/null
+	jobs+=("$(JOBSTACK_SLURM=$how submit -n1 deaf.sbatch "deaf.$how")")
+done
+check 'a deaf command runs' wait_for 60 test -e deaf.module
+check '... and another one' wait_for 60 test -e deaf.commands
+scancel "${jobs[@]}"
+for how in module commands; do
+	check '... it goes back before Slurm kills us' wait_for 30 ledger_is "deaf.$how" '0 0 1 0 0 0'
+	is '... interrupted, not lost' "$(sql "SELECT outcome FROM attempt JOIN stack USING(stack_id) WHERE name='deaf.$how'")" 3
+done
+for job in "${jobs[@]}"; do check '... the job ends' wait_for 60 gone "$job"; done
 
 # all of a job is killed at once: its end, known to Slurm, is the proof
 numbered 1 10 | jobstack push -q -s killed >/dev/null
@@ -100,14 +109,17 @@ check '... the job ends' wait_for 60 gone "$job"
 mapfile -t commands <hanging.killed
 kill_ours "${commands[@]}"
 rm -f hang
+like "... of which the commands' word is no proof" "$(JOBSTACK_SLURM=commands jobstack recover -s killed 2>&1)" 'nothing .*recover'
 like '... what it had is taken back on the word of Slurm' "$(jobstack requeue -s killed 2>&1)" '2 recovered'
 like '... which is the reason on record' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='killed' AND outcome=2 LIMIT 1")" 'Slurm job'
 check '... and runs' timeout 300 srun -Q -n2 jobstack-worker -q -s killed -- true
 is '... to the end' "$(ledger killed)" '10 0 0 0 0 0'
 check 'its audit' audit killed
 
-check 'the job of a minute: the worker has left' wait_for 90 gone "$minute"
-like '... in time, and says why' "$(cat minute.out)" 'the job ends in [0-9.]+ s'
-is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='minute' AND outcome<>0")" 0
-like '... something was done' "$(ledger minute)" '^[1-5] 0 1[5-9] 0 0 0$'
+for how in module commands; do
+	check "the job of a minute, $how: the worker has left" wait_for 90 gone "${minute[$how]}"
+	like '... in time, and says why' "$(cat "$how.out")" 'the job ends in [0-9.]+ s'
+	is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='$how' AND outcome<>0")" 0
+	like '... something was done' "$(ledger "$how")" '^[1-5] 0 1[5-9] 0 0 0$'
+done
 finish

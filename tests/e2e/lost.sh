@@ -5,7 +5,8 @@
 # What Slurm proves of a worker's end, and what it does not: a job that was cancelled, ran into its wall time or ended, a step that
 # ended while its job runs on; against a slurmd, a slurmstepd and a slurmctld killed with -9, a node that is set down, a
 # job that was requeued.  Has a Slurm of its own.  Each worker is killed with -9 whole, so that nobody is left to speak for it,
-# and its row names another host, so that the process table of this one proves nothing.
+# and its row names another host, so that the process table of this one proves nothing.  Slurm is asked through the plugin, and
+# whenever it is, through Slurm's commands as well: they never prove anything, but name the same reason for a silence.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -49,15 +50,21 @@ die() {
 	freeze "$1"
 	kill_frozen
 }
-takes() { # STACK REASON: recover takes one entry back, and says why
+takes() { # STACK REASON: recover takes one entry back, and says why; with the commands it would only after a silence
 	local text
+	text=$(JOBSTACK_SLURM=commands jobstack recover --dry-run -s "$1" 2>&1)
+	if [[ $2 == *'silent for'* ]]; then
+		[[ $text =~ ($2) ]] || { echo "the commands: $text"; return 1; }
+	else
+		[[ $text == *"nothing "*recover* ]] || { echo "the commands: $text"; return 1; }
+	fi
 	text=$(jobstack recover -s "$1" 2>&1)
 	[[ $text =~ ($2):\ 1\ entry\ requeued ]] || { echo "$text; $(squeue; squeue -s; sinfo -N)"; return 1; }
 }
 no_proof() { # STACK: recover takes nothing, as often as it is asked
-	local i text
-	for i in 1 2 3; do
-		text=$(jobstack recover -s "$1" 2>&1)
+	local how text
+	for how in module commands module; do
+		text=$(JOBSTACK_SLURM=$how jobstack recover -s "$1" 2>&1)
 		[[ $text == *"nothing "*recover* && $(ledger "$1") == *' 1' ]] || { echo "$text"; return 1; }
 	done
 }

@@ -78,13 +78,16 @@ scontrol hold "$third"
 pid=$(json .pid)
 kill -KILL "$(ps -o ppid= -p "$pid" | tr -d ' ')" "$pid"
 check 'a server that is killed' wait_for 30 state_is "$second" FAILED
-sed -i "s/^host=.*/host=elsewhere/;s/^job=.*/job=$sleeper/;s/^bind=.*/bind=192.0.2.1/" data/owner
+sed -i "s/^host=.*/host=elsewhere/;s/^job=.*/job=$sleeper/;s/^bind=.*/bind=192.0.2.1/;s/^cluster=lab\$/cluster=another/" data/owner
 check '... may still live on another node' says 1 'belongs to the server on the host elsewhere' server start
 scontrol release "$third"
-check 'the next job waits for a proof' wait_for 60 log_says "$third" "waiting for the server in Slurm job $sleeper on elsewhere to end"
+check 'the next job waits for a proof' wait_for 60 log_says "$third" "waiting for the server in Slurm job $sleeper on elsewhere to end: the cluster that answers is \"lab\", not \"another\""
 check '... and takes nothing over' grep -qx host=elsewhere data/owner
 scancel "$sleeper"
-check 'that job has ended: it takes over' wait_for 60 runs_in "$third"
+check 'that job has ended' wait_for 30 state_is "$sleeper" CANCELLED
+check '... but the server was in another cluster, which has such a job, too' grep -qx host=elsewhere data/owner
+sed -i 's/^cluster=another$/cluster=lab/' data/owner
+check '... of this one: it takes over' wait_for 60 runs_in "$third"
 check '... by the proof' log_says "$third" "Slurm job $sleeper, which ran the server of .* on elsewhere, has ended"
 check '... what was committed is there' wait_for 20 logged_in
 is '... all of it' "$(ledger t)" '0 0 1 0 0 0'
