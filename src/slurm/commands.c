@@ -292,17 +292,20 @@ static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struc
 			  size_t error_size)
 {
 	char user[32];
-	const char *argv[] = {"squeue", "--local", "--all", "--states=all", user, JOB_FORMAT, NULL, NULL};
+	const char *argv[9] = {"squeue", "--local", "--all", "--states=all", JOB_FORMAT};
 	struct wanted w = {job_ids, out, n};
 	struct js_buf jobs = {0};
+	size_t words = 5;
 	int rc;
 
 	memset(out, 0, n * sizeof(*out));
 	(void)snprintf(user, sizeof(user), "--user=%" PRIu32, uid);
+	if (uid != JS_SLURM_ANYBODY)
+		argv[words++] = user;
 	for (size_t i = 0; i < n; i++)
 		add_job(&jobs, job_ids[i]);
 	if (jobs.len < OPTION_MAX && !jobs.failed)
-		argv[6] = jobs.data;
+		argv[words] = jobs.data;
 	rc = ask_squeue(argv, JOB_FIELDS, take_job, &w, error, error_size);
 	js_buf_free(&jobs);
 	return rc;

@@ -72,7 +72,7 @@ struct js_slurm_ops {
 	unsigned job_size, step_size, conf_size, queued_size; /* sizeof the structs above */
 	uint32_t slurm_version; /* SLURM_VERSION_NUMBER of what it was built with: 0x180b05 is 24.11.5 */
 	int (*job)(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size);
-	/* those of N jobs that are the user's, in one question */
+	/* those of N jobs that are the user's, in one question; UID is JS_SLURM_ANYBODY for the commands alone */
 	int (*user_jobs)(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
 			 size_t error_size);
 	/* what the controller says: LISTED and DOWN, in one question and one a node */
