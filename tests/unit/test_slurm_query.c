@@ -488,6 +488,27 @@ static void test_command_answers(void **state)
 	assert_string_equal(queued[0].tasks, "0-9%2");
 }
 
+/* Sites limit how often squeue may be called: one call for all jobs, whosever they are. */
+static void test_command_once(void **state)
+{
+	static const uint32_t ids[] = {5, 8, 6};
+	struct js_slurm_job jobs[3];
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+
+	(void)state;
+	wrap_squeue("case \"$*\" in *--user*) exit 1;; *--jobs=5,8,6) ;; *) exit 1;; esac\n"
+		    "if [ -e alive ]; then echo 'once in two minutes only' >&2; exit 1; fi; : >alive\n" HEAD ROW(
+			    "5", "FAILED") ROW("7", "FAILED") ROW("6", "RUNNING"));
+	assert_int_equal(js_slurm_jobs(&where, JS_SLURM_ANYBODY, ids, 3, jobs, NULL), 0);
+	assert_int_equal(jobs[0].terminal, 1);
+	assert_int_equal(jobs[1].found, 0);
+	assert_string_equal(jobs[2].state, "RUNNING");
+	assert_int_equal(js_slurm_jobs(&where, JS_SLURM_ANYBODY, ids, 3, jobs, &error), JOBSTACK_EFILE);
+	assert_string_equal(error.text, "Slurm: squeue: once in two minutes only");
+	assert_int_equal(jobs[0].found, 0);
+	assert_int_equal(unlink("alive"), 0);
+}
+
 static void test_command_failures(void **state)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -601,6 +622,7 @@ int main(void)
 		cmocka_unit_test(test_several),		cmocka_unit_test(test_user),
 		cmocka_unit_test(test_steps),		cmocka_unit_test(test_conf),
 		cmocka_unit_test(test_cluster),		COMMAND_TEST(test_command_answers),
+		COMMAND_TEST(test_command_once),
 		COMMAND_TEST(test_command_failures),	COMMAND_TEST(test_command_surroundings),
 		COMMAND_TEST(test_command_hangs),	COMMAND_TEST(test_command_missing),
 		cmocka_unit_test(test_no_side_effects),
