@@ -37,6 +37,13 @@ db_lab_user() {
 
 db_lab_password() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 
+# The library logs in through a connector before 3.3 (Debian 11) only to a server that it can verify (src/db/login.c).
+db_lab_old_connector() {
+	local version
+	version=$(pkg-config --modversion libmariadb 2>/dev/null || true)
+	[[ $version =~ ^([0-9]+)\.([0-9]+) ]] && ((10#${BASH_REMATCH[1]} * 100 + 10#${BASH_REMATCH[2]} < 303))
+}
+
 # db_lab_tls DIR USER: a certificate, which is its own CA.  MySQL needs one that names the host: clients send it their
 # passwords only if they can verify it.
 db_lab_tls() {
@@ -69,6 +76,7 @@ db_lab_write() {
 	END
 	if db_lab_is_mariadb "$program"; then
 		echo 'innodb-log-file-size=48M' >>"$dir/server.cnf"
+		if db_lab_old_connector; then db_lab_tls "$dir" "$user" || return 1; fi
 	else
 		printf '%s\n' 'mysqlx=OFF' 'skip-log-bin' 'innodb-redo-log-capacity=96M' >>"$dir/server.cnf"
 		db_lab_tls "$dir" "$user" || return 1
