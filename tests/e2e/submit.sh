@@ -147,8 +147,9 @@ scancel "$(jq .job json)"
 # ---- the database was away when the round ended, and longer than a day
 jobstack push -q -s away /x >/dev/null
 (umask 077 && sed 's/^port=.*/port=1/' "$JOBSTACK_TEST_CNF" >away.cnf)
-check 'no database: another look later' says 0 'trying again in 60 minutes' submit --defaults-file away.cnf --chain=1,0,0,1,99,2 -s away --workers 1 --until-done -- true
-like '... what it remembers: no round without progress' "$(cat jobstack-logs/away/submit-*-next.sh)" '--requeue .*--chain=1,0,0,0,100,2 '
+ran=$(sbatch --parsable --output=/dev/null --wrap true) # one that nobody cancels
+check 'no database: another look later' says 0 'trying again in 60 minutes' submit --defaults-file away.cnf --chain="1,0,0,1,99,$ran" -s away --workers 1 --until-done -- true
+like '... what it remembers: no round without progress' "$(cat jobstack-logs/away/submit-*-next.sh)" "--requeue .*--chain=1,0,0,0,100,$ran "
 cp "$JOBSTACK_TEST_CNF" away.cnf
 scontrol update "JobId=$(squeue -h -n jobstack-away -o %i)" StartTime=now
 # ---- no more than a mail
@@ -175,18 +176,18 @@ chmod +x accounts/sacct
 check 'scancel by the accounts: the end' says 1 'no more workers are submitted, because the last jobs were cancelled' \
 	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
 check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
-check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in the last 2 jobs' submit --chain=2,0,0,1,1,2 -s accounts --workers 1 --until-done -- true
+check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in the last 2 jobs' submit --chain="2,0,0,1,1,$ran" -s accounts --workers 1 --until-done -- true
 
 # ---- what is left is in the hands of others: another look later
 jobstack push -q -s popped /x >/dev/null
 jobstack pop -q -s popped >/dev/null
-check 'all that is left runs elsewhere' says 0 'trying again in 15 minutes' submit --chain=1,0,0,0,0,2 -s popped --workers 1 --until-done -- true
+check 'all that is left runs elsewhere' says 0 'trying again in 15 minutes' submit --chain="1,0,0,0,0,$ran" -s popped --workers 1 --until-done -- true
 like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
-like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,2 --workers=1 --until-done -- true'
+like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" "submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,$ran --workers=1 --until-done -- true"
 scancel -n jobstack-popped
 # ---- the controller is away when a round is to be submitted
 kill -KILL "$(<"$lab/slurmctld.pid")"
-(submit --chain=1,0,0,0,0,2 -s accounts --workers 1 --until-done -q -- true >waits 2>&1; echo "status $?" >>waits) &
+(submit --chain="1,0,0,0,0,$ran" -s accounts --workers 1 --until-done -q -- true >waits 2>&1; echo "status $?" >>waits) &
 check 'no controller: sbatch fails' wait_for 30 grep -qi 'error' waits
 (exec_bare "$lab/log/start.log" slurmctld -f "$lab/slurm.conf")
 check '... when it is back, the round is submitted' wait_for 40 grep -qx 'status 0' waits
