@@ -36,6 +36,7 @@ numbered 1 3 | jobstack push -q -s s >/dev/null
 cat >hang.sbatch <<'S'
 #!/bin/bash
 srun -Q jobstack-worker -q -s s --batch 1 --lease 2h -- sh -c 'exec sleep 1000'
+sleep 1000
 S
 job=$(in_a sbatch --parsable --output=hang.out hang.sbatch)
 check 'a worker runs in a' wait_for 60 runs
