@@ -245,8 +245,8 @@ static int is_waiting(const char *state)
 static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 {
 	const char *state = fields[1];
-	int begun = !is_waiting(state), status;
-	uint64_t exit_status;
+	int begun = !is_waiting(state), code;
+	uint64_t status;
 
 	memset(out, 0, sizeof(*out));
 	out->found = 1;
@@ -258,10 +258,12 @@ static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 	out->start_us = begun ? time_of(fields[6]) : -1;
 	out->end_us = begun ? time_of(fields[7]) : -1;
 	out->exit_code = -1;
-	if ((out->terminal || strcmp(state, "NODE_FAIL") == 0) && js_num_u64(fields[3], 0, 0xffff, &exit_status) == 0) {
-		status = (int)exit_status;
-		out->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-		out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (out->terminal || strcmp(state, "NODE_FAIL") == 0) {
+		if (js_num_u64(fields[3], 0, 0xffff, &status) == 0) { /* as wait() has it */
+			out->exit_code = WIFEXITED((int)status) ? WEXITSTATUS((int)status) : -1;
+			out->signal = WIFSIGNALED((int)status) ? WTERMSIG((int)status) : 0;
+		} else if (sscanf(fields[3], "%3d:%3d", &code, &out->signal) == 2) /* newer releases */
+			out->exit_code = out->signal == 0 ? code : -1;
 	}
 	if (strcmp(fields[8], "n/a") != 0)
 		(void)snprintf(out->batch_host, sizeof(out->batch_host), "%s", fields[8]);

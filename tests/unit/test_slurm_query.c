@@ -455,6 +455,15 @@ static void test_command_answers(void **state)
 	assert_int_equal(job.array_job, 7);
 	assert_true(job.start_us == 2000 * JS_SECOND_US && job.end_us == -1);
 	assert_string_equal(job.batch_host, "n1");
+	/* from Slurm 24.11 on, at the latest, two numbers */
+	wrap_squeue(HEAD "echo '5 " M "FAILED " M "1 " M "3:0 " M "7 " M "1000 " M "2000 " M "NONE " M "n1 " M "'\n");
+	assert_int_equal(js_slurm_job(&where, 5, &job, NULL), 0);
+	assert_int_equal(job.exit_code, 3);
+	assert_int_equal(job.signal, 0);
+	wrap_squeue(HEAD "echo '5 " M "FAILED " M "1 " M "0:15 " M "7 " M "1000 " M "2000 " M "NONE " M "n1 " M "'\n");
+	assert_int_equal(js_slurm_job(&where, 5, &job, NULL), 0);
+	assert_int_equal(job.exit_code, -1);
+	assert_int_equal(job.signal, 15);
 	job_goes_on(HEAD ROW("5", "COMPLETING"), 1);
 	job_goes_on(HEAD ROW("5", "STOPPED"), 1);
 	job_goes_on(HEAD ROW("5", "SIGNALING"), 1);
@@ -616,15 +625,23 @@ static void test_command_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_module),	cmocka_unit_test(test_wrong_version),
-		cmocka_unit_test(test_queued),		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_limit),		cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_several),		cmocka_unit_test(test_user),
-		cmocka_unit_test(test_steps),		cmocka_unit_test(test_conf),
-		cmocka_unit_test(test_cluster),		COMMAND_TEST(test_command_answers),
+		cmocka_unit_test(test_no_module),
+		cmocka_unit_test(test_wrong_version),
+		cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_conf),
+		cmocka_unit_test(test_cluster),
+		COMMAND_TEST(test_command_answers),
 		COMMAND_TEST(test_command_once),
-		COMMAND_TEST(test_command_failures),	COMMAND_TEST(test_command_surroundings),
-		COMMAND_TEST(test_command_hangs),	COMMAND_TEST(test_command_missing),
+		COMMAND_TEST(test_command_failures),
+		COMMAND_TEST(test_command_surroundings),
+		COMMAND_TEST(test_command_hangs),
+		COMMAND_TEST(test_command_missing),
 		cmocka_unit_test(test_no_side_effects),
 	};
 
