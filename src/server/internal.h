@@ -18,6 +18,11 @@
  * an error; what the installer said of a failure goes to the log. */
 int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
 
+/* Whether PROGRAM may serve the data that are there: 0, or ECONFLICT, and ERROR says what to type.  Data of an older
+ * MariaDB need their copy first, which js_server_upgrade makes; those of a newer one, or of MySQL, are not MariaDB's to
+ * open.  Data that do not say who wrote them are left to the server. */
+int js_upgrade_check(const struct js_layout *layout, const struct js_program *program, struct jobstack_error *error);
+
 /* Flushes the new directory FROM to disk, and then renames it: its final name says that it is complete. */
 int js_install_rename(const char *from, const char *to, struct jobstack_error *error);
 

@@ -330,6 +330,7 @@ static int start_new_server(struct start *s)
 		       "machine",
 		       s->net.host);
 	warn_of_low_limits(s);
+	JS_TRY(js_upgrade_check(&s->work.layout, &s->program, s->error));
 	JS_TRY(js_install(&s->work, &s->program, s->error));
 	JS_TRY(js_tls_prepare(&s->work, &s->net, s->error));
 	JS_TRY(choose_socket(s));

@@ -37,6 +37,46 @@ static unsigned data_version(const struct js_layout *layout, char text[64])
 	return major * 100 + minor;
 }
 
+/* The copy of the data that an upgrade keeps. */
+static void name_copy(const struct js_layout *layout, const char *text, char kept[JS_LAYOUT_PATH])
+{
+	char name[80];
+
+	(void)snprintf(name, sizeof(name), "data.%s", text);
+	js_layout_join(kept, layout->dir, name);
+}
+
+static int refuse_newer_data(const char *text, const struct js_program *program, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_ECONFLICT,
+			    "the data are of MariaDB %s, and %s is older (%s): name a newer one with --program", text,
+			    program->path, program->text);
+}
+
+int js_upgrade_check(const struct js_layout *layout, const struct js_program *program, struct jobstack_error *error)
+{
+	char text[64] = "", kept[JS_LAYOUT_PATH];
+	unsigned had = data_version(layout, text);
+
+	if (had == 0 || program->mysql || program->version == had)
+		return 0;
+	if (had >= 500 && had < 1000) /* after 5.5 came 10.0 */
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "%s has data of MySQL %s: name its server with --program, or another directory "
+				    "with --data",
+				    layout->data, text);
+	if (program->version < had)
+		return refuse_newer_data(text, program, error);
+	name_copy(layout, text, kept);
+	if (access(kept, F_OK) == 0) /* upgraded, or about to be */
+		return 0;
+	return js_error_set(
+		error, JOBSTACK_ECONFLICT,
+		"the data are of MariaDB %s, and %s is newer (%s): `jobstack server upgrade` keeps a copy of "
+		"the data and starts it",
+		text, program->path, program->text);
+}
+
 /* WHO: as this user; NULL: as ourselves. */
 static int run_step(const struct js_work *work, const struct js_who *who, const char *const *argv,
 		    struct jobstack_error *error)
@@ -154,7 +194,7 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	struct js_server_options start = *options;
 	struct js_program program;
 	struct js_server_info old;
-	char text[64] = "", name[80], beside[JS_LAYOUT_PATH + 16], *slash;
+	char text[64] = "", beside[JS_LAYOUT_PATH + 16], *slash;
 	uint64_t need;
 	unsigned had;
 	int status;
@@ -172,12 +212,8 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 			error, JOBSTACK_ECONFLICT, "%s has no data of MariaDB%s", work.layout.data,
 			program.mysql ? ", or the program is MySQL's, which upgrades its data at each start" : "");
 	else if (status == 0 && program.version < had)
-		status = js_error_set(
-			error, JOBSTACK_ECONFLICT,
-			"the data are of MariaDB %s, and %s is older (%s): name a newer one with --program", text,
-			program.path, program.text);
-	(void)snprintf(name, sizeof(name), "data.%s", text);
-	js_layout_join(kept, work.layout.dir, name);
+		status = refuse_newer_data(text, &program, error);
+	name_copy(&work.layout, text, kept);
 	if (status == 0 && program.version > had && access(kept, F_OK) == 0)
 		status = js_error_set(error, JOBSTACK_ECONFLICT,
 				      "%s, the copy of an earlier upgrade, is there: finish that upgrade by `jobstack "

@@ -104,14 +104,24 @@ check '... and once' says 69 'DROP USER' server a share --remove reader
 
 # upgraded
 check 'nothing to upgrade' eval 'server a upgrade 2>&1 | grep -q "nothing to upgrade"'
-old() { # the data say that an older server wrote them
+written_by() { # VERSION: the data say that this server wrote them
 	local f
-	for f in a/data/*upgrade_info; do printf 10.5.23-MariaDB >"$f"; done
+	for f in a/data/*upgrade_info; do printf %s "$1" >"$f"; done
 }
+old() { written_by 10.5.23-MariaDB; }
+server a stop -q
+written_by 99.1.2-MariaDB
+check 'data of a newer server' says 1 'the data are of MariaDB 99.1.2, and .* is older .*--program' server a start
+written_by 8.0.36
+check 'data of MySQL' says 1 'has data of MySQL 8.0.36: name its server with --program' server a start
 old
+check 'data of an older server' says 1 'the data are of MariaDB 10.5.23, and .* is newer .*: `jobstack server upgrade`' server a start
+printf '#!/bin/bash\n[[ $* == *--version* ]] || exec mariadbd "$@"\necho "mariadbd  Ver 10.5.23-MariaDB for Linux"\n' >older
+chmod 755 older
+check '... and an older server starts them' server a start -q --memory 32M --program "$PWD/older"
 printf '#!/bin/bash\n[[ $* != *--version* ]] || exec mariadbd "$@"\nexit 3\n' >bad && chmod 755 bad
 check 'a server that does not start' says 69 'data of 10.5.23 are back as they were.*ended with status 3' server a upgrade --program "$PWD/bad"
-check '... and the older one starts again' server a start -q --memory 32M
+check '... and the older one starts again' server a start -q --memory 32M --program "$PWD/older"
 before=$(counts a)
 check 'upgraded' server a upgrade -q --memory 32M
 check '... the copy is there' test -d a/data.10.5.23/mysql
