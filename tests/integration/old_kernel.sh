@@ -9,8 +9,9 @@ set -u
 unset JOBSTACK_DEFAULTS_FILE XDG_CONFIG_HOME XDG_DATA_HOME
 export HOME=$PWD
 old() { "$JOBSTACK_BIN/tests/old-kernel" "$@"; }
-at_end 'jobstack server stop -q'
-check 'a server' old jobstack server start -q --memory 32M
+server() { jobstack server "$@" --data "$PWD/server"; }
+at_end 'server stop -q'
+check 'a server' old jobstack server start -q --memory 32M --data "$PWD/server"
 check '... answers' old jobstack init -q
 numbered 1 5 >names
 check 'run' old jobstack run -q -s run --slots 2 -a names -- sh -c 'touch "ran.${1##*/}"' - {}
