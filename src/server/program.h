@@ -8,7 +8,7 @@
 #include "server/layout.h"
 
 /* Where the archive of the server is unpacked, seen from our program's directory. */
-#define JS_PROGRAM_OWN "../lib/jobstack/server"
+#define JS_PROGRAM_OWN "../libexec/jobstack-server"
 
 struct js_program {
 	char path[JS_LAYOUT_PATH];

@@ -45,9 +45,9 @@ is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack docto
 like 'as text' "$(timeout 300 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
 
 # the server that was unpacked beside the program: to which day it has its fixes
-mkdir -p tree/bin tree/lib/jobstack/server
+mkdir -p tree/bin tree/libexec/jobstack-server
 cp "$(command -v jobstack)" tree/bin/
-fixed() { date -u -d "-$1 days" +%F >tree/lib/jobstack/server/DAY; PATH=$PWD/tree/bin:$PATH doctor; }
+fixed() { date -u -d "-$1 days" +%F >tree/libexec/jobstack-server/DAY; PATH=$PWD/tree/bin:$PATH doctor; }
 fixed 200
 check 'a server with old fixes' told warn server 'fixes up to 20..-..-.., 200 days ago' 'unpack a newer archive'
 fixed 100

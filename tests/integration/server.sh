@@ -327,9 +327,9 @@ check "and no statements with the password" not test -e "$T/k/init.sql"
 gives 0 server k stop
 
 # ---- the server that was unpacked with jobstack is taken before those of the host
-mkdir -p "$T/tree/bin" "$T/tree/lib/jobstack"
+mkdir -p "$T/tree/bin" "$T/tree/libexec"
 cp "$JOBSTACK" "$T/tree/bin/"
-ln -s "$T/prefix" "$T/tree/lib/jobstack/server"
+ln -s "$T/prefix" "$T/tree/libexec/jobstack-server"
 ln -s "../sbin/${daemon##*/}" "$T/prefix/bin/"
 rm "$T/server.reached"
 check "the server beside the program starts" gives 0 \
