@@ -44,6 +44,7 @@ _PROTOTYPES = {
 def _candidates():
     name = "libjobstack.so.%d" % JOBSTACK_ABI
     here = os.path.dirname(os.path.realpath(__file__))
+    yield os.path.join(here, name)  # in a wheel
     prefixes = [os.path.join(here, "..", "..", "..", "..")]  # of PREFIX/share/jobstack/python, PREFIX/lib/python3/dist-packages
     for directory in os.environ.get("PATH", "").split(os.pathsep):
         tool = os.path.join(directory, "jobstack")
