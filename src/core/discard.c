@@ -2,12 +2,15 @@
  *
  * Removing what an atomic push wrote and will never publish.  Promises: piece by piece, each with its entries and names
  * and the stack's count in one transaction, so if it is interrupted, the next call continues; of two that do it at
- * once, each piece is removed by one; the stack's row is locked only for a moment at the end of a piece, since removing
- * names takes long where their table is larger than the server's memory.
+ * once, each piece is removed by one; a piece locks the stack's row for about PIECE_US, since removing names takes long
+ * where their table is larger than the server's memory.
  */
 #include "core/pushing.h"
 
-#define PIECE 1000
+#include "base/clock.h"
+
+#define PIECE_MOST 1000 /* entries */
+#define PIECE_US (JS_SECOND_US / 5)
 
 /* A held span. */
 struct held {
@@ -22,8 +25,10 @@ static void take_held(void *ctx, const struct js_row *row)
 	*h = row == NULL ? (struct held){0} : (struct held){js_row_i64(row, 0), js_row_u64(row, 1), js_row_u64(row, 2)};
 }
 
-/* Removes one piece of what push ID holds, with its entries and names; JOBSTACK_NOTHING if there is none. */
-static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
+/* Removes one piece, of at most MOST entries, of what push ID holds, with its entries and names; JOBSTACK_NOTHING if
+ * there is none. */
+static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t most,
+			 struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t n, lo, hi;
@@ -37,10 +42,21 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, s
 	if (h.pos == 0)
 		return JOBSTACK_NOTHING;
 	/* off the end that a pop would move, since the key has the other one */
-	n = h.hi - h.lo < PIECE ? h.hi - h.lo + 1 : PIECE;
+	n = h.hi - h.lo < most ? h.hi - h.lo + 1 : most;
 	lo = h.pos < 0 ? h.hi - n + 1 : h.lo;
 	hi = lo + n - 1;
 	rest = h.pos < 0 ? (struct held){h.pos, h.lo, lo - 1} : (struct held){h.pos, hi + 1, h.hi};
+	/* the stack first, as who names its entries does: these must not be named while they go */
+	js_stack_lock_sql(&sql, stack);
+	for (int of_span = 0; of_span < 2; of_span++) {
+		js_sql_add(&sql, rest.lo > rest.hi ? "DELETE FROM " : "UPDATE ");
+		js_sql_add(&sql, of_span ? "span" : "push_range");
+		if (rest.lo <= rest.hi)
+			js_sql_add(&sql, " SET lo=%u,hi=%u", rest.lo, rest.hi);
+		js_sql_add(&sql, " WHERE stack_id=%u AND lo=%u AND hi=%u", stack, h.lo, h.hi);
+		js_sql_add(&sql, of_span ? " AND class=2 AND push_id=%u AND pos=%d;" : " AND push_id=%u;", id, h.pos);
+	}
+	js_sql_guard(&sql, 1);
 	/* the piece has exactly N rows: a statement that stops there does not read the next row, which may belong to a
 	 * load whose client is frozen, and be locked */
 	js_sql_stmt(&sql,
@@ -56,25 +72,25 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, s
 	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-%u,named=COALESCE(LEAST(named,%u),named) WHERE stack_id=%u",
 		    n, lo - 1, stack);
 	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", id); /* somebody is at it */
-	for (int of_span = 0; of_span < 2; of_span++) {
-		js_sql_add(&sql, rest.lo > rest.hi ? "DELETE FROM " : "UPDATE ");
-		js_sql_add(&sql, of_span ? "span" : "push_range");
-		if (rest.lo <= rest.hi)
-			js_sql_add(&sql, " SET lo=%u,hi=%u", rest.lo, rest.hi);
-		js_sql_add(&sql, " WHERE stack_id=%u AND lo=%u AND hi=%u", stack, h.lo, h.hi);
-		js_sql_add(&sql, of_span ? " AND class=2 AND push_id=%u AND pos=%d;" : " AND push_id=%u;", id, h.pos);
-	}
-	js_sql_guard(&sql, 1);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? 0 : status; /* another call was faster, or our own try whose reply was lost */
 }
 
 int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
 {
+	uint64_t most = PIECE_MOST;
 	int status = 0;
 
-	while (status == 0)
-		status = discard_piece(handle, stack, id, error);
+	while (status == 0) {
+		int64_t began_us = js_clock_mono_us(), took_us;
+
+		status = discard_piece(handle, stack, id, most, error);
+		took_us = js_clock_mono_us() - began_us;
+		if (took_us > PIECE_US && most > 1)
+			most /= 2;
+		else if (took_us < PIECE_US / 4)
+			most = 2 * most < PIECE_MOST ? 2 * most : PIECE_MOST;
+	}
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 

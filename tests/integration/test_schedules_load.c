@@ -215,8 +215,8 @@ static void are_known(const char *stack, int n, uint64_t known)
 		n);
 }
 
-/* It is taken away in pieces.  In the middle of one nobody else waits, and what is gone and what is left balance, as if
- * the one that does it was killed there; another one that takes it over does each piece once. */
+/* It is taken away in pieces.  In the middle of one, what is gone and what is left balance, as if the one that does it
+ * was killed there; another one that takes it over does each piece once. */
 static void in_pieces(void **state)
 {
 	static const char *const stack[] = {"fifo", "lifo", "fifo.unique", "lifo.unique"};
@@ -234,14 +234,20 @@ static void in_pieces(void **state)
 		r.names = name;
 		again.names = name + 1;
 		r.names_n = again.names_n = 1;
+		/* while somebody is at it, other pushes need not wait */
+		(void)sql(holder,
+			  "UPDATE push SET ended=UTC_TIMESTAMP(6),beat=UTC_TIMESTAMP(6) WHERE stack_id=%" PRIu64,
+			  id_of(stack[way]));
+		others_work(stack[way]);
+		until_held(stack[way], HELD);
+		(void)sql(holder, "UPDATE push SET beat='2000-01-01' WHERE atomic=1 AND stack_id=%" PRIu64,
+			  id_of(stack[way]));
 		/* in the piece that is the second */
 		hold("entry WHERE entry_id=%d AND stack_id=%" PRIu64, push.lifo ? PIECE / 2 : PIECE + PIECE / 2,
 		     id_of(stack[way]));
 		start(&r, do_push);
 		until_waiting(1);
 		until_held(stack[way], PIECE);
-		stack_is_free(stack[way]);
-		others_work(stack[way]);
 		audit(stack[way], PIECE + 10 + 3000 - 1, 0, 1, 0);
 		(void)sql(third, "UPDATE push SET beat='2000-01-01' WHERE ended IS NOT NULL AND stack_id=%" PRIu64,
 			  id_of(stack[way]));
