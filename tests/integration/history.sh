@@ -19,7 +19,7 @@ check '... or too much' says 2 'takes no datapath' jobstack history --duplicates
 # the same files by relative and absolute names, twice in a stack, and behind a link
 mkdir data && touch data/a data/b "data/it's
 odd"$'\xff\\' && ln -s data/a link
-find . -type f -path './data/*' -print0 | sort -z | jobstack push -q -0 -s first --max-attempts 2 --retry-delay 0
+find ./data -type f -print0 | sort -z | jobstack push -q -0 -s first --max-attempts 2 --retry-delay 0
 (cd data && printf '%s\n' "$PWD"/a "$PWD//b" /elsewhere | jobstack push -q -s second)
 printf '%s\n' data/a | jobstack push -q -s first
 check 'a worker' worker -s first -- "$BASH" -c '[ "$1" != ./data/b ]' sh {}
