@@ -354,15 +354,25 @@ static void rewrite_claim(const struct js_closing *c, const struct js_claim *cla
 		interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, c->stack->id, c->worker, claim->no);
 }
 
+uint64_t js_claim_closed(const struct js_claim *list)
+{
+	for (; list != NULL; list = list->next)
+		if (count_marks(list, JS_CLOSING) == list->open)
+			return list->no;
+	return 0;
+}
+
 void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 {
 	for (const struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {
 		size_t closing = count_marks(claim, JS_CLOSING);
 
-		if (closing == claim->open)
-			js_sql_stmt(sql, "DELETE FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
-				    c->stack->id, c->worker, claim->no);
-		else if (closing > 0 && gives_back(c, claim))
+		if (claim->no == c->reused)
+			continue;
+		if (closing == claim->open) {
+			js_span_delete_claim(sql, c->stack, c->worker, claim->no);
+			js_sql_stmt(sql, "");
+		} else if (closing > 0 && gives_back(c, claim))
 			rewrite_claim(c, claim, closing, sql);
 		else if (closing > 0)
 			js_sql_stmt(sql,

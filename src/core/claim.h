@@ -66,11 +66,15 @@ struct js_closing {
 	struct js_claim *list;
 	const struct jobstack_outcome *outcomes;
 	size_t n;
-	int64_t now_us; /* when outcomes ended that do not say so */
+	int64_t now_us;  /* when outcomes ended that do not say so */
+	uint64_t reused; /* this claim's row is left for the pop (struct js_pop); 0: none is */
 };
 
 /* When the last of the attempts ended that the SQL will record: seconds since 1970.  0: there are none. */
 uint64_t js_claim_newest(const struct js_closing *closing);
+
+/* The number of a claim of LIST all of whose entries are marked JS_CLOSING or closed; 0: there is none. */
+uint64_t js_claim_closed(const struct js_claim *list);
 
 /* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second
  * returns JOBSTACK_EBUG without memory. */

@@ -141,67 +141,82 @@ static int makes_homes(const struct js_pop *pop)
 	return pop->homes > 0 && pop->home == pop->homes - 1;
 }
 
-/* Cuts @js_n entries off the span that is locked; with HOMES also the @js_m pieces behind them. */
+/* How many entries are taken. */
+static const char *taken_n(const struct js_pop *pop)
+{
+	return pop->k == 1 ? "1" : "@js_n";
+}
+
+/* Deletes the span if all of it is taken.  Where there are no blocks, a claim's row was changed just before (REUSED):
+ * that it exists is checked here, since one more statement would cost more. */
+static void delete_used_up(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, unsigned only,
+			   int reused)
+{
+	js_sql_only(sql, reused ? only | JS_SQL_GUARD : only);
+	js_sql_add(sql, "DELETE FROM span WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos AND hi-lo<",
+		   stack->id);
+	js_sql_add(sql, taken_n(pop));
+	js_sql_stmt(sql, reused ? "+(CAST(ROW_COUNT()>=1 OR @js_pos IS NULL AS UNSIGNED)-1)" : "");
+}
+
+/* Cuts what is taken off the span that is locked; of a pop that makes homes also the @js_m pieces behind it. */
 static void cut_span(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	js_sql_piece(sql, "IF @js_n>@js_hi-@js_lo THEN ");
-	js_sql_stmt(sql,
-		    "DELETE FROM span WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos AND "
-		    "hi-lo+1<=@js_n",
-		    stack->id);
+	js_sql_piece(sql, pop->k == 1 ? "IF @js_left<1 THEN " : "IF @js_left<@js_n THEN ");
+	delete_used_up(sql, stack, pop, JS_SQL_BLOCKS, 0);
+	delete_used_up(sql, stack, pop, JS_SQL_SINGLE, pop->reused != 0);
 	js_sql_piece(sql, "ELSE ");
-	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-@js_n" : "UPDATE span SET lo=lo+@js_n");
+	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-" : "UPDATE span SET lo=lo+");
+	js_sql_add(sql, taken_n(pop));
 	if (makes_homes(pop))
 		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_HOME_POPS * pop->k));
 	js_sql_stmt(sql, " WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos", stack->id);
 	js_sql_piece(sql, "END IF;");
 }
 
-/* The claim's row; in plain packets, where there is no IF, also of a pop that took nothing. */
-static void insert_claim(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, unsigned only)
+void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker, uint64_t claim_no)
+{
+	js_sql_add(sql, "DELETE FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u", stack->id, worker,
+		   claim_no);
+}
+
+/* Columns of the new claim, beside its key, and their values. */
+#define CLAIM_COLUMNS(X, lo, hi, ids, n)                                                                               \
+	X("lo", lo)                                                                                                    \
+	X("hi", hi) X("ids", ids) X("open", n) X("attempt", "@js_att") X("fails", "@js_fails")                         \
+		X("losses", "@js_losses") X("`rank`", "@js_rank") X("claimed", "UTC_TIMESTAMP(6)")
+#define CLAIM_OF_ONE(X) CLAIM_COLUMNS(X, "@js_from", "@js_from", "NULL", "1")
+#define CLAIM_OF_MANY(X)                                                                                               \
+	CLAIM_COLUMNS(X, "IF(@js_ids IS NULL,@js_from,0)", "IF(@js_ids IS NULL,@js_from,0)+@js_n-1",                   \
+		      "SUBSTR(@js_ids,@js_from*11+1,@js_n*11)", "@js_n")
+#define CLAIM_NAME(name, value) "," name
+#define CLAIM_VALUE(name, value) "," value
+#define CLAIM_SET(name, value) "," name "=" value
+
+/* The claim's row: a new one, or that of a claim that this transaction has closed.  In plain packets, where there is no
+ * IF, the statement also comes in a pop that took nothing. */
+static void write_claim(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, unsigned only)
 {
 	int blocks = only == JS_SQL_BLOCKS;
 
 	js_sql_only(sql, only);
-	js_sql_add(
-		sql,
-		"INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) ");
+	if (pop->reused != 0) {
+		js_sql_add(sql, "UPDATE claim SET ");
+		js_sql_add(sql, pop->k == 1 ? &CLAIM_OF_ONE(CLAIM_SET)[1] : &CLAIM_OF_MANY(CLAIM_SET)[1]);
+		js_sql_add(sql, " WHERE stack_id=%u AND worker_id=%u AND claim_no=%u", stack->id, pop->worker,
+			   pop->reused);
+		js_sql_stmt(sql, blocks ? "" : " AND @js_pos IS NOT NULL");
+		return;
+	}
+	js_sql_add(sql, "INSERT INTO claim(stack_id,worker_id,claim_no" CLAIM_OF_ONE(CLAIM_NAME) ") ");
 	js_sql_add(sql, blocks ? "VALUES(%u," : "SELECT %u,", stack->id);
 	if (pop->worker != 0)
 		js_sql_add(sql, "%u", pop->worker);
 	else
 		js_sql_add(sql, "@js_w");
-	js_sql_add(sql,
-		   pop->k == 1 ? ",%u,@js_from,@js_from,NULL,1,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)"
-			       : ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
-				 "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
-				 "UTC_TIMESTAMP(6)",
-		   pop->claim_no);
+	js_sql_add(sql, ",%u", pop->claim_no);
+	js_sql_add(sql, pop->k == 1 ? CLAIM_OF_ONE(CLAIM_VALUE) : CLAIM_OF_MANY(CLAIM_VALUE));
 	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
-}
-
-/* What is taken: @js_n entries from @js_from, a number or, of a list, a place; to @js_to, 0 if there are no numbers to
- * read.  (A SET sees none of its own assignments.) */
-static void choose_entries(struct js_sql *sql, const struct js_stack *stack, size_t k)
-{
-	const char *end = stack->lifo ? "@js_hi" : "@js_lo";
-
-	if (k == 1) { /* one has a number, also in a list */
-		js_sql_add(sql, "SET @js_n=1,@js_from=IF(@js_pos IS NULL,NULL,IF(@js_ids IS NULL,");
-		js_sql_add(sql, end);
-		js_sql_add(sql, ",CAST(CONV(SUBSTR(@js_ids,");
-		js_sql_add(sql, end);
-		js_sql_stmt(sql, "*11+1,10),16,10) AS UNSIGNED)))");
-		return;
-	}
-	/* an entry that was lost before is claimed alone, so that its neighbours are not lost with it */
-	js_sql_stmt(sql,
-		    stack->limited ? "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u),@js_room)"
-				   : "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))",
-		    (uint64_t)k, (uint64_t)k);
-	js_sql_add(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1,@js_to=IF(" : "SET @js_from=@js_lo,@js_to=IF(");
-	js_sql_stmt(sql, stack->lifo ? "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_hi)"
-				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
 }
 
 void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
@@ -220,18 +235,50 @@ static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_
 		    stack->id, (uint64_t)k, stack->id);
 }
 
-/* Locks the first span of an open stack, unless a home was found (@js_pos). */
+/* What is read of the span that is locked, and what follows for the pop: @js_n entries are taken from @js_from, a
+ * number or, of a list, a place (one entry has a number there, too).  @js_pos NULL: nothing is taken.  @js_left: how
+ * many entries there are beside the first.  LAST, of pops that go to homes: what @js_home is. */
+static void read_span_into(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, const char *last)
+{
+	const char *end = stack->lifo ? "hi" : "lo", *fresh = pop->fresh ? "IF(losses>0,NULL," : "(";
+
+	js_sql_add(sql, "SELECT `rank`,");
+	js_sql_add(sql, fresh);
+	js_sql_add(sql, "pos),hi-lo,attempt,fails,losses,");
+	js_sql_add(sql, fresh);
+	if (pop->k == 1) {
+		js_sql_add(sql, "IF(ids IS NULL,");
+		js_sql_add(sql, end);
+		js_sql_add(sql, ",CAST(CONV(SUBSTR(ids,");
+		js_sql_add(sql, end);
+		js_sql_add(sql, "*11+1,10),16,10) AS UNSIGNED)))");
+	} else {
+		/* an entry that was lost before is claimed alone, so that its neighbours are not lost with it */
+		js_sql_add(sql, stack->lifo ? "hi+1-LEAST(%u,hi-lo+1,IF(losses>0,1,%u)" : "lo", (uint64_t)pop->k,
+			   (uint64_t)pop->k);
+		js_sql_add(sql, !stack->lifo ? ")" : stack->limited ? ",@js_room))" : "))");
+		js_sql_add(sql, ",ids,LEAST(%u,hi-lo+1,IF(losses>0,1,%u)", (uint64_t)pop->k, (uint64_t)pop->k);
+		js_sql_add(sql, stack->limited ? ",@js_room)" : ")");
+	}
+	if (pop->homes > 0) {
+		js_sql_add(sql, ",");
+		js_sql_add(sql, last);
+	}
+	js_sql_add(sql, " INTO @js_rank,@js_pos,@js_left,@js_att,@js_fails,@js_losses,@js_from");
+	js_sql_add(sql, pop->k == 1 ? "" : ",@js_ids,@js_n");
+	js_sql_add(sql, pop->homes > 0 ? ",@js_home" : "");
+	js_sql_add(sql, " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ", stack->id);
+}
+
+/* Of what a pop cuts homes. */
+#define LONG_SPAN "home=0 AND ids IS NULL AND losses=0"
+
+/* Locks the first span of an open stack, unless a home was found. */
 static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	js_sql_add(sql,
-		   pop->homes > 0
-			   ? "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses,home INTO "
-			     "@js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses,@js_home "
-			     "FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND @js_pos IS NULL AND "
-			   : "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO "
-			     "@js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses "
-			     "FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ",
-		   stack->id);
+	read_span_into(sql, stack, pop, makes_homes(pop) ? LONG_SPAN : "0");
+	if (pop->home < pop->homes)
+		js_sql_add(sql, "@js_left IS NULL AND ");
 	js_sql_stmt(sql,
 		    stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`,pos "
 				     "LIMIT 1 FOR UPDATE"
@@ -243,57 +290,72 @@ static void lock_first(struct js_sql *sql, const struct js_stack *stack, const s
 /* The spans among which pops spread: homes, and lists whose entries were never lost. */
 #define FITS "(home=1 OR (ids IS NOT NULL AND losses=0))"
 #define FIRST_RANK                                                                                                     \
-	" FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=(SELECT `rank` FROM span FORCE "     \
-	"INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY `rank`,pos LIMIT 1) "
+	"(SELECT `rank` FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY `rank`,pos LIMIT 1)"
+#define OF_FIRST_RANK " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=" FIRST_RANK " "
 
-/* Locks the span of the first rank with the number drawn.  If that one does not match FITS, locks the first of the rank
- * that does not.  The reads that find it take no locks (a SET with a subquery would).  It is then locked by its key. If
- * it is gone by then, nothing is locked. */
-static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Finds the span of the first rank with the number drawn.  If that one does not match FITS, finds the first of the rank
+ * that does not.  These reads take no locks (a SET with a subquery would). */
+static void find_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_stmt(sql,
-		    "SELECT `rank`,IF(" FITS ",pos,NULL) INTO @js_rank,@js_at" FIRST_RANK "ORDER BY pos LIMIT %u,1",
+		    "SELECT `rank`,IF(" FITS ",pos,NULL) INTO @js_rank,@js_at" OF_FIRST_RANK "ORDER BY pos LIMIT %u,1",
 		    stack->id, stack->id, (uint64_t)pop->home);
 	js_sql_piece(sql, "IF @js_at IS NULL THEN ");
 	js_sql_stmt(sql,
-		    "SELECT `rank`,pos INTO @js_rank,@js_at" FIRST_RANK "AND @js_at IS NULL AND NOT " FITS
+		    "SELECT `rank`,pos INTO @js_rank,@js_at" OF_FIRST_RANK "AND @js_at IS NULL AND NOT " FITS
 		    " ORDER BY pos LIMIT 1",
 		    stack->id, stack->id);
 	js_sql_piece(sql, "END IF;");
-	js_sql_stmt(sql,
-		    "SELECT pos,lo,hi,ids,attempt,fails,losses,home INTO "
-		    "@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses,@js_home FROM span FORCE "
-		    "INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_at AND (SELECT state "
-		    "FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 FOR UPDATE",
-		    stack->id, stack->id);
+}
+
+/* Locks the span that was found, or the home of the pop before, if it is still in the first rank, by its key.  If it is
+ * gone, nothing is locked.  (The first rank is compared inside of what pos has to be, since a row is locked as soon as
+ * its key matches.) */
+static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+{
+	if (!pop->again)
+		find_home(sql, stack, pop);
+	read_span_into(sql, stack, pop, makes_homes(pop) ? LONG_SPAN : "home");
+	if (pop->again)
+		js_sql_add(sql, "`rank`=%d AND pos=IF(" FIRST_RANK "=%d,%d,NULL)", pop->rank, stack->id, pop->rank,
+			   pop->pos);
+	else
+		js_sql_add(sql, "`rank`=@js_rank AND pos=@js_at");
+	js_sql_stmt(sql, " AND (SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 FOR UPDATE",
+		    stack->id);
 }
 
 /* How many pieces are to be cut off behind what is taken: @js_m. */
 static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
+	const char *n = taken_n(pop);
+
+	js_sql_add(sql, "SELECT IF(@js_home AND @js_left>");
+	js_sql_add(sql, n);
+	js_sql_add(sql, ",GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_left-", (int64_t)pop->homes);
+	js_sql_add(sql, n);
 	js_sql_stmt(sql,
-		    "SELECT IF(@js_home=0 AND @js_ids IS NULL AND @js_losses=0 AND @js_hi-@js_lo>@js_n,"
-		    "GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_hi-@js_lo-@js_n) DIV %u)),0) INTO "
-		    "@js_m FROM (SELECT " FITS
+		    ") DIV %u)),0) INTO @js_m FROM (SELECT " FITS
 		    " AS fit FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND "
 		    "`rank`=@js_rank ORDER BY pos LIMIT %u) f",
-		    (int64_t)pop->homes, (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
+		    (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
 }
 
+/* The pieces lie behind @js_from and what is taken: a long span is an interval. */
 static void insert_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	uint64_t each = JS_SPAN_HOME_POPS * pop->k;
 
 	js_sql_piece(sql, "IF @js_m>0 THEN ");
-	js_sql_add(
-		sql,
-		"INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,home) SELECT "
-		"%u,0,@js_rank,@js_lo+@js_n+(i+1)*%u-1,@js_lo+@js_n+i*%u,@js_lo+@js_n+(i+1)*%u-1,@js_att,@js_fails,0,1 "
-		"FROM (SELECT 0 i",
-		stack->id, each, each, each);
+	js_sql_add(sql,
+		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,home) SELECT "
+		   "%u,0,@js_rank,lo+%u,lo,lo+%u,@js_att,@js_fails,0,1 FROM (SELECT @js_from+",
+		   stack->id, each - 1, each - 1);
+	js_sql_add(sql, taken_n(pop));
+	js_sql_add(sql, "+i*%u AS lo,i FROM (SELECT 0 AS i", each);
 	for (unsigned i = 1; i < pop->homes; i++)
 		js_sql_add(sql, " UNION ALL SELECT %u", (uint64_t)i);
-	js_sql_stmt(sql, ") n WHERE @js_pos IS NOT NULL AND i<@js_m");
+	js_sql_stmt(sql, ") n) p WHERE @js_pos IS NOT NULL AND i<@js_m");
 	js_sql_piece(sql, "END IF;");
 }
 
@@ -303,28 +365,35 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 		measure_room(sql, stack, pop->k);
 	if (pop->home < pop->homes)
 		lock_home(sql, stack, pop);
-	js_sql_piece(sql, "IF @js_pos IS NULL THEN ");
+	js_sql_piece(sql, "IF @js_left IS NULL THEN ");
 	lock_first(sql, stack, pop);
-	js_sql_piece(sql, "END IF;");
-	if (pop->fresh)
-		js_sql_stmt(sql, "SET @js_pos=IF(@js_losses>0,NULL,@js_pos)");
-	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
-	choose_entries(sql, stack, pop->k);
+	js_sql_piece(sql, "END IF;IF @js_pos IS NOT NULL THEN ");
 	if (makes_homes(pop))
 		count_pieces(sql, stack, pop);
+	write_claim(sql, stack, pop, JS_SQL_BLOCKS);
+	if (pop->reused != 0) {
+		js_sql_only(sql, JS_SQL_BLOCKS);
+		js_sql_guard(sql, 1);
+	}
+	write_claim(sql, stack, pop, JS_SQL_SINGLE);
 	cut_span(sql, stack, pop);
-	insert_claim(sql, stack, pop, JS_SQL_BLOCKS);
-	insert_claim(sql, stack, pop, JS_SQL_SINGLE);
 	if (makes_homes(pop))
 		insert_pieces(sql, stack, pop);
+	if (pop->reused != 0) {
+		js_sql_piece(sql, "ELSE ");
+		js_span_delete_claim(sql, stack, pop->worker, pop->reused);
+		js_sql_stmt(sql, " AND @js_pos IS NULL");
+	}
 	js_sql_piece(sql, "END IF;");
 }
 
-void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k)
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop)
 {
-	js_sql_add(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n" JS_TAKEN_COLUMNS(JS_COLUMN_NAME));
-	js_sql_add(tail, ",s.state,s.max_running IS NOT NULL,");
-	if (k == 1)
+	js_sql_add(tail, "SELECT @js_pos,@js_from,");
+	js_sql_add(tail, taken_n(pop));
+	js_sql_add(tail, JS_TAKEN_COLUMNS(JS_COLUMN_NAME) ",s.state,s.max_running IS NOT NULL,");
+	js_sql_add(tail, pop->home + 1 < pop->homes ? "@js_home," : "0,");
+	if (pop->k == 1)
 		js_sql_stmt(tail,
 			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND "
 			    "e.entry_id=@js_from WHERE s.stack_id=%u",
@@ -333,7 +402,7 @@ void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t
 		js_sql_stmt(tail, "SUBSTR(@js_ids,@js_from*11+1,@js_n*11) FROM stack s WHERE s.stack_id=%u", stack->id);
 		js_sql_stmt(tail,
 			    "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND "
-			    "@js_to",
+			    "IF(@js_ids IS NULL,@js_from+@js_n-1,0)",
 			    stack->id);
 	}
 }

@@ -54,18 +54,23 @@ struct js_pop {
 	int fresh;	/* nothing that was lost before */
 	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
 	unsigned home;	/* from this one, from 0; HOMES: in order */
+	int again;	/* that home is the one at RANK and POS */
+	int64_t rank, pos;
+	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
+	 * If nothing is taken, the row is deleted. */
+	uint64_t reused;
 };
 
-/* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one,
- * if they were lost before), insert the claim.  The variables that js_span_taken_sql reads are set.  A SET statement
- * before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
+/* Adds the statements of a pop: lock the first ready span of an open stack, write the claim, cut up to K entries off
+ * the span in place (one, if they were lost before).  The variables that js_span_taken_sql reads are set.  A SET
+ * statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
  *
  * Homes: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
  * different spans of the first rank: lists, and pieces that were cut off its first other span by a pop that found fewer
  * than HOMES of both.  A piece is enough for JS_SPAN_HOME_POPS pops. */
 #define JS_SPAN_HOMES 16
 #define JS_SPAN_HOME_POPS 32
-#define JS_SPAN_RESET "@js_pos=NULL,@js_at=NULL,@js_from=NULL,@js_to=0"
+#define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
 
 /* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to
@@ -78,10 +83,14 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
 	X(attempt, "@js_att", U32) X(fails, "@js_fails", U32) X(losses, "@js_losses", U32) X(rank, "@js_rank", I64)
 /* clang-format on */
 
-/* Adds, for the tail, the statement that returns what the pop of K took: found, first, count, JS_TAKEN_COLUMNS, the
- * stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the
+/* Adds (to the last statement) the deletion of a claim's row. */
+void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker, uint64_t claim_no);
+
+/* Adds, for the tail, the statement that returns what the pop took: the span's pos (NULL: nothing), first, count,
+ * JS_TAKEN_COLUMNS, the stack's state, whether it is limited, whether the span is a home to which the next pops may go,
+ * ids (NULL: an interval); and the datapaths: for one entry in the
  * same row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
-void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k);
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop);
 
 /* The place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's number
  * (uint64_t), ascending. */

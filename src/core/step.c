@@ -25,6 +25,8 @@
 /* With so many workers, and commits under a binary log that take so long, pops go to homes. */
 #define HOMES_FROM 4
 #define SLOW_COMMIT_US 1000
+/* So many pops more go to a home that was drawn: to find another one costs a tenth of a step. */
+#define HOME_STAYS 3
 /* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
 
@@ -34,6 +36,7 @@ struct stepping {
 	size_t k;  /* entries to claim */
 	int fresh; /* none that was lost before */
 	struct js_closing closing;
+	struct js_pop pop;
 	struct js_claim_sums sums;
 	struct js_buf running; /* the column */
 	struct js_stream_list closed;
@@ -42,6 +45,8 @@ struct stepping {
 	struct jobstack_step_report *report;
 	struct js_claim *claim;
 	struct jobstack_batch *batch;
+	int in_home; /* the claim is of a home, at POS */
+	int64_t pos;
 	int memory, damaged; /* the claim could not be stored; its list can't be read */
 };
 
@@ -49,7 +54,7 @@ static void take_taken(struct stepping *s, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
-	int list = row->col[9] != NULL;
+	int list = row->col[10] != NULL;
 	struct js_claim *to;
 	unsigned c = 3;
 
@@ -59,19 +64,21 @@ static void take_taken(struct stepping *s, const struct js_row *row)
 		s->report->state = s->w->stack.state;
 		s->report->limited = s->w->stack.limited;
 	}
-	if (js_row_u64(row, 0) == 0)
+	if (row->col[0] == NULL)
 		return;
-	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0);
+	s->pos = js_row_i64(row, 0);
+	s->in_home = js_row_u64(row, 9) != 0;
+	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[10], row->len[10], 0, n, ids) != 0);
 	if (s->damaged)
 		return;
-	s->claim = to = js_claim_new(s->w->seq + 1, list ? ids : NULL, first, n);
+	s->claim = to = js_claim_new(s->pop.claim_no, list ? ids : NULL, first, n);
 	s->memory = to == NULL || js_batch_begin(s->batch, s->w->id, n) != 0;
 	if (s->memory)
 		return;
 	JS_TAKEN_COLUMNS(JS_COLUMN_READ)
 	to->claimed_us = js_db_wall_us(s->w->handle->db, jobstack_now_us());
-	if (row->n > 10 && row->col[10] != NULL)
-		js_batch_add(s->batch, to, row->col[10], row->col[11], row->len[11]);
+	if (row->n > 11 && row->col[11] != NULL)
+		js_batch_add(s->batch, to, row->col[11], row->col[12], row->len[12]);
 }
 
 static struct jobstack_step_report report_of(const struct js_stack *stack, int due)
@@ -132,7 +139,7 @@ static void take_step(void *ctx, const struct js_row *row)
 	if (row == NULL) {
 		js_claim_free(s->claim);
 		s->claim = NULL;
-		s->memory = s->damaged = 0;
+		s->memory = s->damaged = s->in_home = 0;
 		if (s->batch != NULL)
 			jobstack_batch_free(s->batch);
 	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
@@ -163,8 +170,11 @@ static void step_fence_sql(struct stepping *s)
 	const struct js_buf *closed = &s->closed.text;
 	struct js_sql *sql = &s->sql;
 
-	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", s->sums.done,
-		   s->sums.dead);
+	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
+	if (s->sums.done > 0)
+		js_sql_add(sql, ",done=done+%u", s->sums.done);
+	if (s->sums.dead > 0)
+		js_sql_add(sql, ",dead=dead+%u", s->sums.dead);
 	if (s->running.data != NULL)
 		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
 	if (closed->len > 0 && fits_row(s))
@@ -206,12 +216,40 @@ static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *p
 							 : LOCK_WAIT_S);
 }
 
-/* Which home to pop from; of 17 pops one is in order. */
-static unsigned draw_home(struct jobstack_worker *w)
+/* The pop of this step.  Of 17 pops that go to homes one is in order, and one may make homes.  The others go to the
+ * home of the pop before, if that was drawn not long ago. */
+static void plan_pop(struct stepping *s)
 {
+	struct jobstack_worker *w = s->w;
+	struct js_pop *pop = &s->pop;
+
 	if (w->dice == 0)
 		w->dice = w->id * 2654435761u + 88172645463325252u;
-	return w->homes == 0 ? 0 : (unsigned)js_num_jitter(&w->dice, w->homes + 1);
+	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh, .homes = w->homes};
+	if (w->homes > 0)
+		pop->home = (unsigned)js_num_jitter(&w->dice, w->homes + 1);
+	if (w->homes > 0 && pop->home < w->homes - 1 && w->home.stays > 0) {
+		pop->again = 1;
+		pop->home = w->home.number;
+		pop->rank = w->home.rank;
+		pop->pos = w->home.pos;
+	}
+	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else */
+	s->closing.reused = pop->reused = w->stack.limited ? 0 : js_claim_closed(w->claims);
+	pop->claim_no = pop->reused != 0 ? pop->reused : w->seq + 1;
+}
+
+/* Where the next pops go: to the home that this one was from, a few times. */
+static void note_home(struct stepping *s)
+{
+	struct js_home *to = &s->w->home;
+
+	if (s->claim == NULL || !s->in_home)
+		*to = (struct js_home){0, 0, 0, 0};
+	else if (s->pop.again)
+		to->stays--;
+	else
+		*to = (struct js_home){s->claim->rank, s->pos, s->pop.home, HOME_STAYS};
 }
 
 /* Writes the step's packet and tail; with POLICY the tail reads the policy. */
@@ -225,16 +263,14 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 		js_span_lock_limit(sql, &w->stack);
 	js_claim_close_sql(&s->closing, sql);
 	if (s->k > 0) {
-		const struct js_pop pop = {s->k, w->id, w->seq + 1, s->fresh, w->homes, draw_home(s->w)};
-
-		js_span_pop(sql, &w->stack, &pop);
-		ask_for_lock(w, &pop, sql);
+		js_span_pop(sql, &w->stack, &s->pop);
+		ask_for_lock(w, &s->pop, sql);
 	}
 	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
 	if (policy)
 		js_sql_stmt(sql, "SET @js_commit=SYSDATE(6)");
 	if (s->k > 0)
-		js_span_taken_sql(tail, &w->stack, s->k);
+		js_span_taken_sql(tail, &w->stack, &s->pop);
 	s->taken_stmt = s->k > 0 ? sql->statements + 1 : 0;
 	s->entry_stmt = s->k > 1 ? sql->statements + 2 : 0;
 	if (!policy)
@@ -335,7 +371,7 @@ static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_err
 	if (s->k == 0)
 		return 0;
 	if (!from_reply) {
-		status = js_worker_read_claim(w, w->seq + 1, &s->claim, error);
+		status = js_worker_read_claim(w, s->pop.claim_no, &s->claim, error);
 		if (status != 0)
 			return status == JOBSTACK_NOTHING ? 0 : status;
 	} else if (s->damaged)
@@ -410,7 +446,9 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 		*report = report_of(&w->stack, 0);
 	JS_TRY(check_step(w, n, k, batch, error));
 	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &s.sums, error));
-	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n, sent};
+	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n, sent, 0};
+	if (k > 0)
+		plan_pop(&s);
 	if (n > 0)
 		js_stream_write(&s.closed.text, step->outcomes, n);
 	s.closed.newest = js_claim_newest(&s.closing);
@@ -424,6 +462,8 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	else if (status == JS_DB_DUPLICATE)
 		status = js_error_set(error, JOBSTACK_EBUG,
 				      "an attempt had an outcome already: the step changed nothing");
+	if (k > 0 && committed)
+		note_home(&s);
 	JS_THEN(status, take_in_batch(&s, committed, error));
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
 	w->unsettled_us = first;
@@ -539,7 +579,7 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 
 int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
 {
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, NULL, end->n, jobstack_now_us()};
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, NULL, end->n, jobstack_now_us(), 0};
 	struct jobstack_outcome *all;
 	struct js_claim_sums sums;
 	struct js_sql sql = {0};

@@ -168,9 +168,9 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 	complete_statement(sql, JS_SQL_GUARD);
 }
 
-void js_sql_only(struct js_sql *sql, unsigned flag)
+void js_sql_only(struct js_sql *sql, unsigned flags)
 {
-	sql->only = flag;
+	sql->only = flags;
 }
 
 void js_sql_piece(struct js_sql *sql, const char *text)

@@ -74,8 +74,8 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
 		js_sql_guard_set((sql), 1, NULL);                                                                      \
 	} while (0)
 
-/* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER. */
-void js_sql_only(struct js_sql *sql, unsigned flag);
+/* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER; with JS_SQL_GUARD it is a guard as well. */
+void js_sql_only(struct js_sql *sql, unsigned flags);
 
 /* A piece of a statement that holds others, such as "IF ... THEN "; JS_SQL_BLOCKS.  It is numbered as they are. */
 void js_sql_piece(struct js_sql *sql, const char *text);
