@@ -163,13 +163,16 @@ static int fits_row(const struct stepping *s)
 	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_STREAM_COLUMN;
 }
 
-/* The fence: statement 1 and 2 of every step. */
+/* The fence: the first change of every step, and its guard. */
 static void step_fence_sql(struct stepping *s)
 {
 	const struct jobstack_worker *w = s->w;
 	const struct js_buf *closed = &s->closed.text;
 	struct js_sql *sql = &s->sql;
+	int moves = closed->len > 0 && !fits_row(s) && !goes_alone(s);
 
+	if (moves)
+		js_stream_take_sql(sql, w->id);
 	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
 	if (s->sums.done > 0)
 		js_sql_add(sql, ",done=done+%u", s->sums.done);
@@ -177,8 +180,10 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",dead=dead+%u", s->sums.dead);
 	if (s->running.data != NULL)
 		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
-	if (closed->len > 0 && fits_row(s))
-		js_sql_add(sql, ",closed=CONCAT(COALESCE(closed,''),%x),newest=GREATEST(newest,%u)",
+	if (moves)
+		js_sql_add(sql, ",closed=NULL");
+	else if (closed->len > 0 && !goes_alone(s))
+		js_sql_add(sql, ",closed=CONCAT_WS('',closed,%x),newest=GREATEST(newest,%u)",
 			   (const void *)closed->data, closed->len, s->closed.newest);
 	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
@@ -187,7 +192,7 @@ static void step_fence_sql(struct stepping *s)
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
 	if (closed->len > 0 && !fits_row(s))
-		js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, !goes_alone(s));
+		js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
 	sql->text.failed |= closed->failed;
 }
 
@@ -555,9 +560,10 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 
 	js_stream_write(&closed.text, closing->outcomes, closing->n);
 	js_stack_lock_sql(sql, w->stack.id);
+	js_stream_take_sql(sql, w->id);
 	js_sql_add(sql,
 		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
-		   "running=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
+		   "running=NULL,closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
 		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, w->next, w->id, w->token,
 		   w->seq);
 	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */

@@ -117,23 +117,23 @@ int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, stru
 
 /* -------------------------------------------------------------------------------------------------- who writes it */
 
+void js_stream_take_sql(struct js_sql *sql, uint64_t worker)
+{
+	js_sql_stmt(sql, "SELECT closed,newest INTO @js_closed,@js_newest FROM worker WHERE worker_id=%u FOR UPDATE",
+		    worker);
+}
+
 void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
 			 const struct js_stream_list *list, int older)
 {
 	const struct js_buf *text = &list->text;
 
 	sql->text.failed |= text->failed;
-	if (!older) {
-		js_sql_stmt(sql, "INSERT INTO closed(stack_id,worker_id,seq,newest,list) VALUES(%u,%u,%u,%u,%x)",
-			    stack_id, worker, seq, list->newest, (const void *)text->data, text->len);
-		return;
-	}
-	js_sql_add(sql,
-		   "INSERT INTO closed(stack_id,worker_id,seq,newest,list) SELECT stack_id,worker_id,seq,"
-		   "GREATEST(newest,%u),CONCAT(COALESCE(closed,''),%x) FROM worker WHERE worker_id=%u",
-		   list->newest, (const void *)text->data, text->len, worker);
-	js_sql_stmt(sql, text->len > 0 ? "" : " AND closed IS NOT NULL");
-	js_sql_stmt(sql, "UPDATE worker SET closed=NULL WHERE worker_id=%u AND closed IS NOT NULL", worker);
+	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,newest,list) SELECT %u,%u,%u,", stack_id, worker,
+		   seq);
+	js_sql_add(sql, older ? "GREATEST(@js_newest,%u),CONCAT_WS('',@js_closed,%x)" : "%u,%x", list->newest,
+		   (const void *)text->data, text->len);
+	js_sql_stmt(sql, text->len > 0 ? "" : " FROM DUAL WHERE @js_closed IS NOT NULL");
 }
 
 /* ---------------------------------------------------------------------------------------------- making the blocks */

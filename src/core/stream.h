@@ -11,7 +11,9 @@
 
 #include "core/core.h"
 
-#define JS_STREAM_COLUMN 400 /* bytes of worker.closed */
+/* Bytes of worker.closed at most.  A binary log gets the column twice with each step, as it was and as it is, so that a
+ * row of `closed` for every six attempts or so takes fewer bytes than a long column. */
+#define JS_STREAM_COLUMN 64
 
 struct js_attempt_id {
 	uint64_t entry, attempt;
@@ -34,8 +36,12 @@ struct js_stream_range {
 /* Reads the next item of a list, and moves *TEXT behind it.  0: it can't be read. */
 int js_stream_next(const char **text, struct js_stream_range *range);
 
+/* For a change of the worker's row that moves the list in it to the table `closed`: adds a statement before it, which
+ * locks the row and remembers the list.  The change itself sets the column to NULL, and js_stream_store_sql follows. */
+void js_stream_take_sql(struct js_sql *sql, uint64_t worker);
+
 /* Adds the statement that stores LIST in the table `closed`, for the step of WORKER whose seq becomes SEQ.  It must
- * follow the step's fence.  With OLDER, the list in the worker's row is moved there, too. */
+ * follow the step's fence.  With OLDER, behind the list that js_stream_take_sql has remembered. */
 void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
 			 const struct js_stream_list *list, int older);
 
