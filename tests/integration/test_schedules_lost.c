@@ -27,6 +27,14 @@ static void ready_step(struct rival *r)
 	r->k = 1;
 }
 
+/* One that writes its new claim into the row of the one that it closes. */
+static void ready_reuse(struct rival *r)
+{
+	ready_step(r);
+	r->outcome[2] = outcome(5, 1, JOBSTACK_DONE, 0);
+	r->n = 3;
+}
+
 static void ready_end(struct rival *r)
 {
 	ready_worker(r, 3);
@@ -151,6 +159,7 @@ static const struct call {
 	const char *hold; /* rows that stop it behind its fence; NULL: the claim, or the attempt, that it writes */
 } calls[] = {
 	{"step", do_step, ready_step, 0, 2, 2, 1, 1, NULL},
+	{"reuse", do_step, ready_reuse, 0, 2, 1, 2, 1, "claim WHERE stack_id="},
 	{"end", do_end, ready_end, 0, 4, 0, 1, 1, NULL},
 	{"recover", do_recover, ready_recover, 0, 5, 0, 0, 1, NULL},
 	{"requeue", do_requeue, ready_requeue, 0, 6, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
