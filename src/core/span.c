@@ -185,7 +185,8 @@ void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint
 	X("lo", lo)                                                                                                    \
 	X("hi", hi)                                                                                                    \
 	X("ids", ids)                                                                                                  \
-	X("open", n) X("attempt", "@js_att") X("fails", "@js_fails") X("losses", "@js_losses") X("`rank`", "@js_rank") \
+	X("open", n)                                                                                                   \
+	X("attempt", "@js_att") X("fails", "@js_fails") X("losses", "@js_losses") X("`rank`", "@js_rank")              \
 		X("claimed", "UTC_TIMESTAMP(6)")
 #define CLAIM_OF_ONE(X) CLAIM_COLUMNS(X, "@js_from", "@js_from", "NULL", "1")
 #define CLAIM_OF_MANY(X)                                                                                               \
