@@ -239,8 +239,11 @@ static void plan_pop(struct stepping *s)
 		pop->rank = w->home.rank;
 		pop->pos = w->home.pos;
 	}
-	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else */
-	s->closing.reused = pop->reused = w->stack.limited ? 0 : js_claim_closed(w->claims);
+	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
+	 * that is repeated must look for its claim where the first try may have written it. */
+	if (!w->unsettled)
+		w->unsettled_reused = w->stack.limited ? 0 : js_claim_closed(w->claims);
+	s->closing.reused = pop->reused = w->unsettled_reused;
 	pop->claim_no = pop->reused != 0 ? pop->reused : w->seq + 1;
 }
 

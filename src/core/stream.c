@@ -196,8 +196,8 @@ static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct j
 }
 
 /* One try.  Returns JS_DB_GUARD or JS_DB_DUPLICATE if another program was faster. */
-static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t stack_id, uint64_t *last,
-		       struct jobstack_error *error)
+static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t stack_id, uint64_t columns,
+		       uint64_t *last, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -208,7 +208,7 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 		"INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL AND closed IS NOT NULL ORDER BY "
 		"worker_id LIMIT %u) w UNION ALL SELECT worker_id,seq,list,newest FROM (SELECT "
 		"worker_id,seq,list,newest FROM closed WHERE stack_id=%u ORDER BY worker_id,seq LIMIT %u) c",
-		stack_id, (uint64_t)PIECES, stack_id, (uint64_t)PIECES));
+		stack_id, columns, stack_id, (uint64_t)PIECES));
 	if (g->text.failed)
 		return js_error_memory(error);
 	/* asked after that: a list that others have moved meanwhile is in this block or an earlier one */
@@ -228,7 +228,8 @@ int js_stream_gather(struct jobstack *handle, uint64_t stack_id, uint64_t *last,
 	int status = g == NULL ? js_error_memory(error) : 0;
 
 	for (unsigned race = 0; status == 0; race++) {
-		status = gather_once(g, handle, stack_id, last, error);
+		/* fewer columns at a time, as one that a worker empties meanwhile spoils the block */
+		status = gather_once(g, handle, stack_id, race < 7 ? PIECES >> race : 1, last, error);
 		if (status != JS_DB_GUARD && status != JS_DB_DUPLICATE)
 			break;
 		/* a worker has emptied its row, or another reader made the block (or our own packet, sent twice) */
@@ -266,12 +267,13 @@ static int has_attempts(struct jobstack *handle, uint64_t stack_id, const struct
 int js_stream_prune(struct jobstack *handle, uint64_t stack_id, struct jobstack_error *error)
 {
 	struct js_stream_block b = {0};
-	uint64_t last = 0;
+	uint64_t last = 0, rows = 0;
 	int has, status;
 
-	do
+	/* as many blocks as there is to gather now: workers add to it all the time */
+	status = js_handle_ask_number(handle, &rows, error, "SELECT COUNT(*) FROM closed WHERE stack_id=%u", stack_id);
+	for (uint64_t blocks = rows / PIECES + 10; status == 0 && blocks > 0; blocks--)
 		status = js_stream_gather(handle, stack_id, &last, error);
-	while (status == 0);
 	if (status == JOBSTACK_NOTHING)
 		status = 0;
 	for (uint64_t no = 1; status == 0 && no < last; no = b.no + 1) {

@@ -40,6 +40,7 @@ struct jobstack_worker {
 	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
 	int64_t unsettled_us; /* when its first try was sent */
 	size_t unsettled_n, unsettled_k;
+	uint64_t unsettled_reused; /* the claim whose row that step's pop uses; 0: none */
 };
 
 /* Adds the INSERT of a worker row.  Nothing is inserted if the stack is being dropped or gone; the drop waits for one
