@@ -181,13 +181,11 @@ void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint
 }
 
 /* Columns of the new claim, beside its key, and their values. */
+/* clang-format off */
 #define CLAIM_COLUMNS(X, lo, hi, ids, n)                                                                               \
-	X("lo", lo)                                                                                                    \
-	X("hi", hi)                                                                                                    \
-	X("ids", ids)                                                                                                  \
-	X("open", n)                                                                                                   \
-	X("attempt", "@js_att") X("fails", "@js_fails") X("losses", "@js_losses") X("`rank`", "@js_rank")              \
-		X("claimed", "UTC_TIMESTAMP(6)")
+	X("lo", lo) X("hi", hi) X("ids", ids) X("open", n) X("attempt", "@js_att") X("fails", "@js_fails")             \
+	X("losses", "@js_losses") X("`rank`", "@js_rank") X("claimed", "UTC_TIMESTAMP(6)")
+/* clang-format on */
 #define CLAIM_OF_ONE(X) CLAIM_COLUMNS(X, "@js_from", "@js_from", "NULL", "1")
 #define CLAIM_OF_MANY(X)                                                                                               \
 	CLAIM_COLUMNS(X, "IF(@js_ids IS NULL,@js_from,0)", "IF(@js_ids IS NULL,@js_from,0)+@js_n-1",                   \
