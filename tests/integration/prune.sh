@@ -80,7 +80,7 @@ is 'what ended in the last hour stays' "$(pruned gone --older-than 1d)" '7 7 0 0
 older gone worker 1=1
 older gone push 1=1
 is '... and then it goes' "$(pruned gone --older-than 1d) $(rows gone worker) $(rows gone push)" '0 0 5 0 1 1'
-sql "INSERT INTO push(token,stack_id,atomic,started,beat,ended) SELECT REPEAT('a',16),stack_id,1,created,created,created-INTERVAL 9 DAY FROM stack WHERE name='gone';
+sql "INSERT INTO push(token,stack_id,atomic,started,beat,ended) SELECT REPEAT('a',16),stack_id,1,created,created-INTERVAL 9 DAY,created-INTERVAL 9 DAY FROM stack WHERE name='gone';
 	INSERT INTO entry SELECT stack_id,9,'/held' FROM stack WHERE name='gone'; UPDATE stack SET tail=9,pushed=9 WHERE name='gone';
 	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) SELECT stack_id,2,0,9,9,9,NULL,1,0,0,NULL,(SELECT MAX(push_id) FROM push) FROM stack WHERE name='gone'"
 is 'the row of a push that holds something stays' "$(pruned gone --older-than 1d)" '0 0 0 0'
