@@ -22,11 +22,12 @@
 /* The settings of every session: each variable that changes the meaning or the result of one of our statements, since
  * an administrator can set it for all sessions (init_connect, the server's option file).  Constants, not DEFAULT,
  * which is the administrator's value (parser_max_mem_size may not be more than the global one).  What may end a
- * statement, or make one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's
- * snapshot isolation. The group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.
- * lock_wait_timeout, for the tables' own locks, is shorter than the connection waits for an answer.  MariaDB passes
- * over the comments with !8, MySQL over those with M!.  Whether a server is read-only is asked of the server, not of
- * our rights: who may write to a replica all the same would write where nobody looks.
+ * statement, or make one unreadable, comes first.  A long IN list must stay a list (in_predicate_conversion_threshold):
+ * as a join, it would be looked up for each row of the stack.  READ COMMITTED: no gap locks, and no conflict with
+ * MariaDB's snapshot isolation. The group length serves lists of entries.  TIME_ZONE so that nothing depends on the
+ * server's. lock_wait_timeout, for the tables' own locks, is shorter than the connection waits for an answer.  MariaDB
+ * passes over the comments with !8, MySQL over those with M!.  Whether a server is read-only is asked of the server,
+ * not of our rights: who may write to a replica all the same would write where nobody looks.
  * tests/integration/session_settings.sh sets each variable that there is to its extremes. */
 static const char set_up[] =
 	"SET SESSION /*!80000 max_execution_time=0 */"
@@ -41,7 +42,8 @@ static const char set_up[] =
 	"/*!80000 ,range_optimizer_max_mem_size=8388608,parser_max_mem_size=@@global.parser_max_mem_size */"
 	"/*!80013 ,use_secondary_engine=OFF */"
 	"/*M!100500 ,join_cache_level=2,join_buffer_size=262144,join_buffer_space_limit=2097152,max_error_count=64,"
-	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=600,idle_readonly_transaction_timeout=600 "
+	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=600,idle_readonly_transaction_timeout=600,"
+	"in_predicate_conversion_threshold=0 "
 	"*/;"
 	"SELECT "
 	"UTC_TIMESTAMP(6),@@global.max_connections,@@max_allowed_packet,@@global.read_only,@@global.innodb_read_only"

@@ -76,7 +76,7 @@ all_that_is_chosen() {
 		chosen 0 -t 'done',dead "$of" && fails_with 1 jobstack requeue -q -s deep "$of" || return 1
 	done
 	fails_with 1 jobstack requeue -q -s deep -t 'done' --older-than 1h && fails_with 1 jobstack requeue -q -s deep --to elsewhere --reason nothing &&
-		chosen 3 -t all 7 70007 300007 && jobstack show -s deep 300007 && jobstack requeue -q -s deep --exit 42 -n 300 &&
+		chosen 1334 -t all $(seq 1 300 400000) && chosen 3 -t all 7 70007 300007 && jobstack show -s deep 300007 && jobstack requeue -q -s deep --exit 42 -n 300 &&
 		jobstack requeue -q -s deep --to elsewhere --exit 43 && jobstack requeue -q -s deep --to elsewhere --exit 44
 }
 forget
