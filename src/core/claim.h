@@ -66,7 +66,7 @@ struct js_closing {
 	struct js_claim *list;
 	const struct jobstack_outcome *outcomes;
 	size_t n;
-	int64_t now_us;  /* when outcomes ended that do not say so */
+	int64_t now_us;	 /* when outcomes ended that do not say so */
 	uint64_t reused; /* this claim's row is left for the pop (struct js_pop); 0: none is */
 };
 
