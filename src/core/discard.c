@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Removing what an atomic push wrote and will never publish.  Promises: piece by piece, each with its entries and names
- * and the stack's count in one transaction, so if it is interrupted, the next call continues; of two that do it at
- * once, each piece is removed by one; a piece locks the stack's row for about PIECE_US, since removing names takes long
- * where their table is larger than the server's memory.
+ * Removes what an atomic push wrote and will never publish.  Promises: it removes one piece after the other, each with
+ * its entries, its names and its part of the stack's count in one transaction.  So if it is interrupted, the next call
+ * continues, and if two processes do it at once, each piece is removed once.  A piece locks the stack's row for about
+ * PIECE_US: removing names takes long if their table is larger than the server's memory.
  */
 #include "core/pushing.h"
 
@@ -46,7 +46,7 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	lo = h.pos < 0 ? h.hi - n + 1 : h.lo;
 	hi = lo + n - 1;
 	rest = h.pos < 0 ? (struct held){h.pos, h.lo, lo - 1} : (struct held){h.pos, hi + 1, h.hi};
-	/* the stack first, as who names its entries does: these must not be named while they go */
+	/* the stack first, as the naming of entries does: these must not get names while they are removed */
 	js_stack_lock_sql(&sql, stack);
 	for (int of_span = 0; of_span < 2; of_span++) {
 		js_sql_add(&sql, rest.lo > rest.hi ? "DELETE FROM " : "UPDATE ");
@@ -71,7 +71,8 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	 * entries: the next unique push names all later entries again */
 	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-%u,named=COALESCE(LEAST(named,%u),named) WHERE stack_id=%u",
 		    n, lo - 1, stack);
-	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", id); /* somebody is at it */
+	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u",
+		    id); /* shows that the removal goes on */
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? 0 : status; /* another call was faster, or our own try whose reply was lost */
 }
@@ -122,8 +123,8 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 
 int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
 {
-	/* an atomic push that died: one that has been silent for long, or one whose removal was interrupted; while
-	 * somebody is at it, this push need not wait until that has ended */
+	/* an atomic push that died: one that has been silent for long, or one whose removal was interrupted.  If
+	 * another process is removing it now, this push need not wait for that */
 	static const char *const find[] = {
 		"SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
 		"beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",

@@ -28,8 +28,8 @@
 
 #define LOCK_NAME "CONCAT('jobstack.push.',HEX(token))"
 
-/* Asks for our own lock, for %u seconds.  One that is asked for twice would have to be given back twice; one that our
- * own last connection still has is as good. */
+/* Asks for our own lock, and waits for %u seconds.  A lock that a connection gets twice must be released twice, so it
+ * is not requested again.  If our own last connection still has it, that is as good. */
 #define OWN_NAME "CONCAT('jobstack.push.',HEX(%k))"
 #define ASK_FOR_LOCK "IF(IS_USED_LOCK(" OWN_NAME ")=CONNECTION_ID(),1,GET_LOCK(" OWN_NAME ",%u))"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Where attempts that ended since some time are.  No index has their times: it would cost every close.  But each
+ * Finds the attempts that ended since a given time.  No index has their times: it would cost every close.  But each
  * attempt is in one list of the stream (core/stream.h), and each list says when its newest attempt ended.  What the new
  * lists name is marked.  Promises: no attempt is missed, whatever clocks did; each query reads a bounded number of
  * rows; at most 2 MiB of memory.

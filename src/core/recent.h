@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Where attempts that ended since some time are: windows of entry numbers.
+ * Finds where the attempts are that ended since a given time: windows of entry numbers.
  */
 #pragma once
 

@@ -72,8 +72,8 @@ int js_upgrade_check(const struct js_layout *layout, const struct js_program *pr
 		return 0;
 	return js_error_set(
 		error, JOBSTACK_ECONFLICT,
-		"the data are of MariaDB %s, and %s is newer (%s): `jobstack server upgrade` keeps a copy of "
-		"the data and starts it",
+		"the data are of MariaDB %s, and %s is newer (%s): `jobstack server upgrade`, with the same options, "
+		"keeps a copy of the data and starts it",
 		text, program->path, program->text);
 }
 

@@ -39,8 +39,8 @@ static int check_module(struct doctor *d)
 	if (status == 0 && cluster != NULL && strcmp(cluster, conf.cluster) != 0)
 		doctor_warn(
 			d, "controller",
-			"set $SLURM_CONF to the configuration of this job's cluster, or unset it: until then nobody is "
-			"asked about this job, and entries of dead workers are requeued only when their lease ends",
+			"set $SLURM_CONF to the configuration of this job's cluster, or unset it: until then jobstack "
+			"can't ask about this job, and entries of dead workers are requeued only when their lease ends",
 			"this job is in the cluster \"%s\"", cluster);
 	if (status == 0 && !conf.by_commands)
 		doctor_ok(d, "Slurm plugin", "Slurm is queried through libslurm");

@@ -289,7 +289,8 @@ static int job_is_cancelled(const struct js_server_options *options, int64_t *wa
 		return 0;
 	if (job.start_us > 0 && job.end_us > job.start_us)
 		*wall_us = job.end_us - job.start_us;
-	/* squeue does not say why a job ends, but a wall time that ends is told before */
+	/* squeue does not say why a job ends.  But Slurm announces the end of the wall time while the job still runs,
+	 * so a job that is COMPLETING was cancelled, or preempted */
 	return strncmp(job.state, "CANCELLED", 9) == 0 || strcmp(job.state, "COMPLETING") == 0;
 }
 
