@@ -24,7 +24,7 @@ struct block {
 	struct js_buf form;
 	uint64_t used; /* when: the number of the look; 0: never */
 	int prepared;  /* 0: not yet; -1: that failed */
-	char name[40];
+	char name[48];
 };
 
 struct js_prepared {
