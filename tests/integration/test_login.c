@@ -73,7 +73,7 @@ static void at_once(void **state)
  * no plugin for MariaDB's. */
 static int make_user(void **state)
 {
-	static char name[80];
+	static char name[104];
 
 	(void)state;
 	holder = plain(0);
