@@ -73,7 +73,7 @@ struct js_closing {
 /* When the last of the attempts ended that the SQL will record: seconds since 1970.  0: there are none. */
 uint64_t js_claim_newest(const struct js_closing *closing);
 
-/* The number of a claim of LIST all of whose entries are marked JS_CLOSING or closed; 0: there is none. */
+/* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */
 uint64_t js_claim_closed(const struct js_claim *list);
 
 /* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second

@@ -14,7 +14,7 @@
 
 /* A held span. */
 struct held {
-	int64_t pos; /* negative in a last-in-first-out stack, and never 0; 0: there is none */
+	int64_t pos; /* negative in a last-in-first-out stack; 0: the push holds nothing more */
 	uint64_t lo, hi;
 };
 
@@ -25,8 +25,8 @@ static void take_held(void *ctx, const struct js_row *row)
 	*h = row == NULL ? (struct held){0} : (struct held){js_row_i64(row, 0), js_row_u64(row, 1), js_row_u64(row, 2)};
 }
 
-/* Removes one piece, of at most MOST entries, of what push ID holds, with its entries and names; JOBSTACK_NOTHING if
- * there is none. */
+/* Removes one piece, of at most MOST entries, of what push ID holds, with its entries and names.  Returns
+ * JOBSTACK_NOTHING if the push holds nothing more. */
 static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t most,
 			 struct jobstack_error *error)
 {

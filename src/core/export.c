@@ -393,7 +393,7 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-/* Goes to the next window of attempts, if this one has been read.  0: there is none. */
+/* Goes to the next window of attempts, if this one has been read.  Returns 0 after the last one. */
 static int find_window(struct exporting *x, uint64_t tail)
 {
 	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;

@@ -2,8 +2,9 @@
  *
  * Finds the attempts that ended since a given time.  No index has their times: it would cost every close.  But each
  * attempt is in one list of the stream (core/stream.h), and each list says when its newest attempt ended.  What the new
- * lists name is marked.  Promises: no attempt is missed, whatever clocks did; each query reads a bounded number of
- * rows; at most 2 MiB of memory.
+ * lists name is marked.  Promises: no attempt is missed, whatever clocks did (but attempts from before there was a
+ * stream are left out if the time is more than a day after its migration, by the server's clock); each query reads a
+ * bounded number of rows; the marks take at most 2 MiB of memory.
  *
  * A list only moves from a worker's row to `closed`, and from there to a block.  They are read in this order, so a list
  * that moves meanwhile is seen at least once.
