@@ -17,13 +17,20 @@
 #define LONG_US (JS_SECOND_US / 5)	/* outcomes of longer commands are written at once, or gathered: */
 #define GATHER_STEPS 4			/* for so many steps' time, */
 #define GATHER_US (2 * JS_SECOND_US)	/* and no longer than that */
+#define LATE 4				/* times the mean distance from the mean: seldom exceeded */
 #define NOTICEABLE 0.01			/* a slot that waits for this part of a command's time */
 #define WAIT_US (30 * JS_SECOND_US)	/* the time over which waits are averaged, */
 #define WAIT_FROM_US (5 * JS_SECOND_US) /* and at the start, when the first step counts too much */
 
+/* A step takes longer only seldom. */
+static double late_step_us(const struct batching *b)
+{
+	return b->step.mean_us + LATE * b->step.off_us;
+}
+
 static int is_step_slow(const struct batching *b)
 {
-	return b->step_us > NOTICEABLE * b->mean_us;
+	return late_step_us(b) > NOTICEABLE * b->mean_us;
 }
 
 static int64_t gather_time(const struct batching *b)
@@ -32,7 +39,8 @@ static int64_t gather_time(const struct batching *b)
 		return FLUSH_US;
 	if (!is_step_slow(b))
 		return 0;
-	return b->step_us < (double)GATHER_US / GATHER_STEPS ? (int64_t)(GATHER_STEPS * b->step_us) : GATHER_US;
+	return b->step.mean_us < (double)GATHER_US / GATHER_STEPS ? (int64_t)(GATHER_STEPS * b->step.mean_us)
+								  : GATHER_US;
 }
 
 /* How many commands will probably end within HORIZON_US; *NEXT_US: when the next of the others will be that near its
@@ -59,19 +67,19 @@ static void plan_long(const struct batching *b, size_t share, struct batching_pl
 	size_t free_slots = b->slots - b->running, want = free_slots, ahead;
 
 	if (is_step_slow(b) && !b->no_ahead) {
-		ahead = count_ending(b, (double)plan->gather_us + 2 * b->step_us, &plan->look_us);
+		ahead = count_ending(b, (double)plan->gather_us + b->step.mean_us + late_step_us(b), &plan->look_us);
 		want += ahead < share ? ahead : share;
 	}
 	if (b->queued >= want)
 		return;
 	plan->claim = want - b->queued;
-	plan->due = free_slots > b->queued || (double)b->queued <= (double)b->slots * b->step_us / b->mean_us;
+	plan->due = free_slots > b->queued || (double)b->queued <= (double)b->slots * b->step.mean_us / b->mean_us;
 }
 
 /* Short commands: a second's work. */
 static void plan_short(const struct batching *b, struct batching_plan *plan)
 {
-	double time = (double)plan->gather_us + 2 * b->step_us; /* until a later step could bring more */
+	double time = (double)plan->gather_us + 2 * b->step.mean_us; /* until a later step could bring more */
 	double ahead =
 		b->mean_us > 0 ? (time > AHEAD_US ? time : AHEAD_US) * (double)b->slots / b->mean_us : (double)b->slots;
 	size_t free_slots = b->slots - b->running;
@@ -112,9 +120,16 @@ int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, siz
 	return LOOK_US + (int64_t)workers * (ready > workers * enough ? FAR_US : NEAR_US);
 }
 
-void batching_note_step(double *step_us, int64_t took_us)
+void batching_note_step(struct batching_step *step, int64_t took_us)
 {
-	*step_us = *step_us <= 0 ? (double)took_us : *step_us + ((double)took_us - *step_us) / 4;
+	double off = (double)took_us - step->mean_us;
+
+	if (step->mean_us <= 0)
+		*step = (struct batching_step){(double)took_us, (double)took_us / LATE};
+	else {
+		step->mean_us += off / 4;
+		step->off_us += ((off < 0 ? -off : off) - step->off_us) / 4;
+	}
 }
 
 /* How much slot time passed since the last step that claimed, while slots waited for one. */

@@ -4,13 +4,22 @@
  * benchmark of fleets (scripts/bench) ask it the same question with what they see.
  *
  * Commands of less than a second: enough entries for a second are claimed ahead.  Longer commands: an entry is claimed
- * when a slot is free for it, except where a step takes so long that the slot would wait for it noticeably.  There, as
- * many entries are claimed ahead as commands will end before the next step but one returns, at most one per slot; and
- * outcomes are gathered, so that fewer steps wait for each other.
+ * when a slot is free for it, except where a step may take so long that the slot would wait for it noticeably.  There,
+ * as many entries are claimed ahead as commands will end before the next step but one returns, even if that is late, at
+ * most one per slot; and outcomes are gathered, so that fewer steps wait for each other.
  */
 #pragma once
 
 #include "jobstack/jobstack.h"
+
+/* How long steps take: a running mean, and the running mean of how far they are from it (Jacobson, "Congestion
+ * avoidance and control", 1988, which has the same for the time until a packet is answered).  Begins as {0}. */
+struct batching_step {
+	double mean_us, off_us;
+};
+
+/* Takes in that a step took TOOK_US. */
+void batching_note_step(struct batching_step *step, int64_t took_us);
 
 /* What it depends on.  Durations in microseconds, moments as jobstack_now_us. */
 struct batching {
@@ -18,7 +27,7 @@ struct batching {
 	const struct jobstack_running *slot; /* what runs in each slot; entry 0: nothing */
 	size_t slots, running, queued;	     /* queued: claimed, not started */
 	double mean_us;			     /* how long a command takes: a running mean; 0: not known */
-	double step_us;			     /* how long a step takes: a running mean; 0: not known */
+	struct batching_step step;	     /* how long a step takes */
 	uint64_t finished;		     /* commands that have ended */
 	uint64_t ready, workers;	     /* of the stack, as last seen; workers 0: not known */
 	size_t most;			     /* to claim at once */
@@ -59,6 +68,3 @@ struct batching_waited {
 	int64_t sent_us, now_us;
 };
 void batching_note_wait(struct batching_wait *wait, const struct batching_waited *step);
-
-/* Takes into *STEP_US that a step took TOOK_US. */
-void batching_note_step(double *step_us, int64_t took_us);

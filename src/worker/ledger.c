@@ -51,7 +51,7 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 		.running = box->running,
 		.queued = box->queued,
 		.mean_us = box->mean_us,
-		.step_us = l->step_us,
+		.step = l->step,
 		.finished = box->finished,
 		.ready = l->idle.ready,
 		.workers = l->looked_us != 0 ? l->idle.workers : 0,
@@ -304,7 +304,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	step.fresh = (size_t)s->fresh;
 	step.running = s->running;
 	step.running_n = s->running_n;
-	step.step_us = (uint64_t)l->step_us;
+	step.step_us = (uint64_t)l->step.mean_us;
 	step.waiting = (uint64_t)(1000 * l->wait.share);
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
@@ -322,7 +322,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	}
 	waited =
 		(struct batching_waited){l->box->slots, l->box->slots_n, 0, s->k, batch.count, sent, jobstack_now_us()};
-	batching_note_step(&l->step_us, waited.now_us - sent);
+	batching_note_step(&l->step, waited.now_us - sent);
 	events_tell(l->events, s->outcomes, s->n);
 	/* from there the lease is counted: after a late reply, the next heartbeat is due sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);

@@ -27,7 +27,7 @@ static struct batching busy(double mean_s, double age_s, double step_ms)
 				 .slots = SLOTS,
 				 .running = SLOTS,
 				 .mean_us = mean_s * 1e6,
-				 .step_us = step_ms * 1e3,
+				 .step = {step_ms * 1e3, 0},
 				 .finished = 100,
 				 .ready = 1000000,
 				 .workers = 1,
@@ -99,6 +99,21 @@ static void long_commands_on_a_slow_server(void **state)
 	assert_true(p.claim == SLOTS && p.due && !p.fresh);
 }
 
+static void late_steps(void **state)
+{
+	struct batching b = busy(10, 2, 500);
+	struct batching_plan p;
+
+	(void)state;
+	b.step.off_us = 250e3; /* the next step but one may take a second more */
+	p = batching_plan(&b);
+	assert_true(p.claim == 0 && p.look_us == NOW + 4 * JS_SECOND_US);
+	b = busy(10, 9.9, 50); /* most steps take so little that no slot would notice */
+	assert_true(batching_plan(&b).claim == 0);
+	b.step.off_us = 15e3;
+	assert_true(batching_plan(&b).claim == SLOTS);
+}
+
 static void not_ahead(void **state)
 {
 	struct batching b = busy(10, 9, 500);
@@ -123,13 +138,13 @@ static void not_ahead(void **state)
 
 static void steps(void **state)
 {
-	double us = 0;
+	struct batching_step step = {0, 0};
 
 	(void)state;
-	batching_note_step(&us, 4000);
-	assert_true(us > 3999 && us < 4001);
-	batching_note_step(&us, 8000);
-	assert_true(us > 4999 && us < 5001);
+	batching_note_step(&step, 4000);
+	assert_true(step.mean_us > 3999 && step.mean_us < 4001 && step.off_us > 999 && step.off_us < 1001);
+	batching_note_step(&step, 8000);
+	assert_true(step.mean_us > 4999 && step.mean_us < 5001 && step.off_us > 1749 && step.off_us < 1751);
 }
 
 /* A thousand workers look fifty times per second together, or five times while much is left. */
@@ -209,6 +224,7 @@ int main(void)
 					   cmocka_unit_test(short_commands),
 					   cmocka_unit_test(long_commands_on_a_fast_server),
 					   cmocka_unit_test(long_commands_on_a_slow_server),
+					   cmocka_unit_test(late_steps),
 					   cmocka_unit_test(not_ahead),
 					   cmocka_unit_test(steps),
 					   cmocka_unit_test(waits),

@@ -59,7 +59,8 @@ struct hand {
 	size_t taken_n;
 	int64_t oldest_us, dry_us, looked_us, sent_us; /* sent_us: not 0 while it waits for a step */
 	struct jobstack_idle idle;
-	double mean_us, step_us, busy_us;
+	double mean_us, busy_us;
+	struct batching_step step;
 	struct batching_wait wait;
 	uint64_t finished, held, max_losses, claimed, entries, steps, unanswered, seed;
 	int limited;
@@ -174,7 +175,7 @@ static int take_step(struct hand *h, size_t n, size_t claim, int fresh)
 	what.claim = claim;
 	what.fresh = (size_t)fresh;
 	what.running = running;
-	what.step_us = (uint64_t)h->step_us;
+	what.step_us = (uint64_t)h->step.mean_us;
 	what.waiting = (uint64_t)(1000 * h->wait.share);
 	for (size_t i = 0; i < slots_n; i++)
 		if (h->running[i].entry != 0)
@@ -251,7 +252,7 @@ static int step(struct hand *h, const struct batching_plan *plan, _Atomic uint64
 	memmove(h->results, h->results + n, h->results_n * sizeof(*h->results));
 	if (h->results_n > 0)
 		h->oldest_us = h->results[0].ended_us;
-	batching_note_step(&h->step_us, now - h->sent_us);
+	batching_note_step(&h->step, now - h->sent_us);
 	waited = (struct batching_waited){h->running, slots_n, h->queued, claim, h->taken_n, h->sent_us, now};
 	batching_note_wait(&h->wait, &waited);
 	line_up(h);
@@ -274,7 +275,7 @@ static struct batching_plan plan_of(const struct hand *h, int64_t now)
 		.running = h->busy,
 		.queued = h->queued,
 		.mean_us = h->mean_us,
-		.step_us = h->step_us,
+		.step = h->step,
 		.finished = h->finished,
 		.ready = h->idle.ready,
 		.workers = h->idle.workers,
