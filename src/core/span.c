@@ -238,8 +238,8 @@ static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_
 
 /* What is read of the span that is locked, and what follows for the pop: @js_n entries are taken from @js_from, a
  * number or, of a list, a place (one entry has a number there, too).  @js_pos NULL: nothing is taken.  @js_left: how
- * many entries there are beside the first.  LAST, of pops that go to homes: what @js_home is. */
-static void read_span_into(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, const char *last)
+ * many entries there are beside the first.  @js_home: homes can be cut off this span. */
+static void read_span_into(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	const char *end = stack->lifo ? "hi" : "lo", *fresh = pop->fresh ? "IF(losses>0,NULL," : "(";
 
@@ -261,23 +261,18 @@ static void read_span_into(struct js_sql *sql, const struct js_stack *stack, con
 		js_sql_add(sql, ",ids,LEAST(%u,hi-lo+1,IF(losses>0,1,%u)", (uint64_t)pop->k, (uint64_t)pop->k);
 		js_sql_add(sql, stack->limited ? ",@js_room)" : ")");
 	}
-	if (pop->homes > 0) {
-		js_sql_add(sql, ",");
-		js_sql_add(sql, last);
-	}
+	if (makes_homes(pop))
+		js_sql_add(sql, ",home=0 AND ids IS NULL AND losses=0");
 	js_sql_add(sql, " INTO @js_rank,@js_pos,@js_left,@js_att,@js_fails,@js_losses,@js_from");
 	js_sql_add(sql, pop->k == 1 ? "" : ",@js_ids,@js_n");
-	js_sql_add(sql, pop->homes > 0 ? ",@js_home" : "");
+	js_sql_add(sql, makes_homes(pop) ? ",@js_home" : "");
 	js_sql_add(sql, " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ", stack->id);
 }
-
-/* Of what a pop cuts homes. */
-#define LONG_SPAN "home=0 AND ids IS NULL AND losses=0"
 
 /* Locks the first span of an open stack, unless a home was found. */
 static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	read_span_into(sql, stack, pop, makes_homes(pop) ? LONG_SPAN : "0");
+	read_span_into(sql, stack, pop);
 	if (pop->home < pop->homes)
 		js_sql_add(sql, "@js_left IS NULL AND ");
 	js_sql_stmt(sql,
@@ -309,20 +304,14 @@ static void find_home(struct js_sql *sql, const struct js_stack *stack, const st
 	js_sql_piece(sql, "END IF;");
 }
 
-/* Locks the span that was found, or the home of the pop before, if it is still in the first rank, by its key.  If it is
- * gone, nothing is locked.  (The first rank is compared inside of what pos has to be, since a row is locked as soon as
- * its key matches.) */
+/* Locks the span that was found, by its key.  If it is gone, nothing is locked. */
 static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	if (!pop->again)
-		find_home(sql, stack, pop);
-	read_span_into(sql, stack, pop, makes_homes(pop) ? LONG_SPAN : "home");
-	if (pop->again)
-		js_sql_add(sql, "`rank`=%d AND pos=IF(" FIRST_RANK "=%d,%d,NULL)", pop->rank, stack->id, pop->rank,
-			   pop->pos);
-	else
-		js_sql_add(sql, "`rank`=@js_rank AND pos=@js_at");
-	js_sql_stmt(sql, " AND (SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 FOR UPDATE",
+	find_home(sql, stack, pop);
+	read_span_into(sql, stack, pop);
+	js_sql_stmt(sql,
+		    "`rank`=@js_rank AND pos=@js_at AND (SELECT state FROM stack WHERE stack_id=%u AND max_running IS "
+		    "NULL)=0 FOR UPDATE",
 		    stack->id);
 }
 
@@ -393,7 +382,6 @@ void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const 
 	js_sql_add(tail, "SELECT @js_pos,@js_from,");
 	js_sql_add(tail, taken_n(pop));
 	js_sql_add(tail, JS_TAKEN_COLUMNS(JS_COLUMN_NAME) ",s.state,s.max_running IS NOT NULL,");
-	js_sql_add(tail, pop->home + 1 < pop->homes ? "@js_home," : "0,");
 	if (pop->k == 1)
 		js_sql_stmt(tail,
 			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND "

@@ -54,8 +54,6 @@ struct js_pop {
 	int fresh;	/* nothing that was lost before */
 	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
 	unsigned home;	/* from this one, from 0; HOMES: in order */
-	int again;	/* that home is the one at RANK and POS */
-	int64_t rank, pos;
 	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
 	 * If nothing is taken, the row is deleted. */
 	uint64_t reused;

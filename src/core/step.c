@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "core/batch.h"
+#include "core/homes.h"
 #include "core/stream.h"
 
 #include <inttypes.h>
@@ -22,11 +22,6 @@
 #define CROWD 32
 #define LOCKS 16
 #define LOCK_WAIT_S 5
-/* With so many workers, and commits under a binary log that take so long, pops go to homes. */
-#define HOMES_FROM 4
-#define SLOW_COMMIT_US 1000
-/* So many pops more go to a home that was drawn: to find another one costs a tenth of a step. */
-#define HOME_STAYS 3
 /* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
 
@@ -45,8 +40,6 @@ struct stepping {
 	struct jobstack_step_report *report;
 	struct js_claim *claim;
 	struct jobstack_batch *batch;
-	int in_home; /* the claim is of a home, at POS */
-	int64_t pos;
 	int memory, damaged; /* the claim could not be stored; its list can't be read */
 };
 
@@ -54,7 +47,7 @@ static void take_taken(struct stepping *s, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
-	int list = row->col[10] != NULL;
+	int list = row->col[9] != NULL;
 	struct js_claim *to;
 	unsigned c = 3;
 
@@ -66,9 +59,7 @@ static void take_taken(struct stepping *s, const struct js_row *row)
 	}
 	if (row->col[0] == NULL)
 		return;
-	s->pos = js_row_i64(row, 0);
-	s->in_home = js_row_u64(row, 9) != 0;
-	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[10], row->len[10], 0, n, ids) != 0);
+	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0);
 	if (s->damaged)
 		return;
 	s->claim = to = js_claim_new(s->pop.claim_no, list ? ids : NULL, first, n);
@@ -77,8 +68,8 @@ static void take_taken(struct stepping *s, const struct js_row *row)
 		return;
 	JS_TAKEN_COLUMNS(JS_COLUMN_READ)
 	to->claimed_us = js_db_wall_us(s->w->handle->db, jobstack_now_us());
-	if (row->n > 11 && row->col[11] != NULL)
-		js_batch_add(s->batch, to, row->col[11], row->col[12], row->len[12]);
+	if (row->n > 10 && row->col[10] != NULL)
+		js_batch_add(s->batch, to, row->col[10], row->col[11], row->len[11]);
 }
 
 static struct jobstack_step_report report_of(const struct js_stack *stack, int due)
@@ -111,10 +102,7 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 static void note_server(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
-	w->homes = w->can_have_homes && !w->stack.limited && w->workers >= HOMES_FROM &&
-				   w->commit_us >= SLOW_COMMIT_US && js_db_has_user_locks(w->handle->db)
-			   ? JS_SPAN_HOMES
-			   : 0;
+	js_homes_count(w);
 }
 
 static void take_stack_row(struct stepping *s, const struct js_row *row)
@@ -139,7 +127,7 @@ static void take_step(void *ctx, const struct js_row *row)
 	if (row == NULL) {
 		js_claim_free(s->claim);
 		s->claim = NULL;
-		s->memory = s->damaged = s->in_home = 0;
+		s->memory = s->damaged = 0;
 		if (s->batch != NULL)
 			jobstack_batch_free(s->batch);
 	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
@@ -221,43 +209,20 @@ static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *p
 							 : LOCK_WAIT_S);
 }
 
-/* The pop of this step.  Of 17 pops that go to homes one is in order, and one may make homes.  The others go to the
- * home of the pop before, if that was drawn not long ago. */
+/* The pop of this step. */
 static void plan_pop(struct stepping *s)
 {
 	struct jobstack_worker *w = s->w;
 	struct js_pop *pop = &s->pop;
 
-	if (w->dice == 0)
-		w->dice = w->id * 2654435761u + 88172645463325252u;
-	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh, .homes = w->homes};
-	if (w->homes > 0)
-		pop->home = (unsigned)js_num_jitter(&w->dice, w->homes + 1);
-	if (w->homes > 0 && pop->home < w->homes - 1 && w->home.stays > 0) {
-		pop->again = 1;
-		pop->home = w->home.number;
-		pop->rank = w->home.rank;
-		pop->pos = w->home.pos;
-	}
+	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh};
+	js_homes_draw(w, pop);
 	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
 	 * that is repeated must look for its claim where the first try may have written it. */
 	if (!w->unsettled)
 		w->unsettled_reused = w->stack.limited ? 0 : js_claim_closed(w->claims);
 	s->closing.reused = pop->reused = w->unsettled_reused;
 	pop->claim_no = pop->reused != 0 ? pop->reused : w->seq + 1;
-}
-
-/* Where the next pops go: to the home that this one was from, a few times. */
-static void note_home(struct stepping *s)
-{
-	struct js_home *to = &s->w->home;
-
-	if (s->claim == NULL || !s->in_home)
-		*to = (struct js_home){0, 0, 0, 0};
-	else if (s->pop.again)
-		to->stays--;
-	else
-		*to = (struct js_home){s->claim->rank, s->pos, s->pop.home, HOME_STAYS};
 }
 
 /* Writes the step's packet and tail; with POLICY the tail reads the policy. */
@@ -470,8 +435,6 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	else if (status == JS_DB_DUPLICATE)
 		status = js_error_set(error, JOBSTACK_EBUG,
 				      "an attempt had an outcome already: the step changed nothing");
-	if (k > 0 && committed)
-		note_home(&s);
 	JS_THEN(status, take_in_batch(&s, committed, error));
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
 	w->unsettled_us = first;

@@ -9,12 +9,6 @@
 
 #define JS_KILLS_MAX 4000 /* of the column `kills` */
 
-/* The home of the pop before: its key, the number that drew it, and how many pops more go there. */
-struct js_home {
-	int64_t rank, pos;
-	unsigned number, stays;
-};
-
 struct jobstack_worker {
 	struct jobstack *handle;
 	struct js_stack stack;
@@ -28,14 +22,13 @@ struct jobstack_worker {
 	int script;		      /* it is a script's pop */
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;
-	int64_t policy_us;  /* when the stack's policy was last read */
-	uint32_t workers;   /* how many the stack then had, or as many as make a crowd */
-	int64_t took_us;    /* how long that step's commit took */
-	int64_t commit_us;  /* a running mean of that */
-	int can_have_homes; /* the server has a binary log, and the stack's order need not be exact */
-	unsigned homes;	    /* pops go to so many homes; 0: in order */
-	uint64_t dice;	    /* draws them */
-	struct js_home home;
+	int64_t policy_us;    /* when the stack's policy was last read */
+	uint32_t workers;     /* how many the stack then had, or as many as make a crowd */
+	int64_t took_us;      /* how long that step's commit took */
+	int64_t commit_us;    /* a running mean of that */
+	int can_have_homes;   /* the server has a binary log, and the stack's order need not be exact */
+	unsigned homes;	      /* pops go to so many homes; 0: in order */
+	uint64_t dice;	      /* draws them */
 	int failing;	      /* and as many dead entries as its max_failures */
 	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
 	int64_t unsettled_us; /* when its first try was sent */
