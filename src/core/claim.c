@@ -217,20 +217,23 @@ static int64_t ended_us(const struct js_closing *c, const struct js_claim *claim
 	return ended > started ? ended : started;
 }
 
-uint64_t js_claim_newest(const struct js_closing *c)
+void js_claim_times(const struct js_closing *c, struct js_stream_list *list)
 {
-	int64_t newest = 0;
+	int64_t newest = 0, oldest = INT64_MAX;
 	size_t place;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct jobstack_outcome *o = &c->outcomes[i];
-		int64_t ended = o->verdict == JOBSTACK_UNSTARTED
-					? 0
-					: ended_us(c, js_claim_find(c->list, o->entry, o->attempt, &place), o);
+		int64_t ended;
 
+		if (o->verdict == JOBSTACK_UNSTARTED)
+			continue;
+		ended = ended_us(c, js_claim_find(c->list, o->entry, o->attempt, &place), o);
 		newest = ended > newest ? ended : newest;
+		oldest = ended < oldest ? ended : oldest;
 	}
-	return (uint64_t)(newest / JS_SECOND_US);
+	list->newest = (uint64_t)(newest / JS_SECOND_US);
+	list->oldest = js_stream_second(oldest);
 }
 
 /* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */

@@ -6,6 +6,7 @@
 
 #include "core/core.h"
 #include "core/span.h"
+#include "core/stream.h"
 
 enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED };
 
@@ -70,8 +71,8 @@ struct js_closing {
 	uint64_t reused; /* this claim's row is left for the pop (struct js_pop); 0: none is */
 };
 
-/* When the last of the attempts ended that the SQL will record: seconds since 1970.  0: there are none. */
-uint64_t js_claim_newest(const struct js_closing *closing);
+/* When the first and the last of the attempts ended that the SQL will record: the times of LIST. */
+void js_claim_times(const struct js_closing *closing, struct js_stream_list *list);
 
 /* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */
 uint64_t js_claim_closed(const struct js_claim *list);

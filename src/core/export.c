@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "core/crew.h"
 #include "core/item.h"
-#include "core/recent.h"
+#include "core/window.h"
 #include "core/stream.h"
 #include "core/where.h"
 
@@ -47,7 +47,7 @@ struct exporting {
 	void *ctx;
 	struct js_crew *crew;
 	struct js_where where;
-	struct js_recent recent;
+	struct js_windows windows;
 	uint64_t low, high;    /* entries of the page, or of the window of attempts */
 	uint64_t last;	       /* attempts are read up to this entry, */
 	uint32_t last_attempt; /* and this attempt of it; UINT32_MAX: all of them */
@@ -401,8 +401,8 @@ static int find_window(struct exporting *x, uint64_t tail)
 
 	if (x->last < x->high || x->last_attempt != UINT32_MAX)
 		return 1;
-	if (x->recent.bits != NULL) {
-		if (!js_recent_next(&x->recent, x->last, step, &low, &x->high))
+	if (x->windows.bits != NULL) {
+		if (!js_windows_next(&x->windows, x->last, step, &low, &x->high))
 			return 0;
 		x->last = low - 1;
 	} else
@@ -561,7 +561,7 @@ static int tell_all(struct exporting *x, struct jobstack_error *error)
 	if (x->o.by_entry)
 		return tell_entries(x, error);
 	if (x->o.since_us > 0)
-		JS_TRY(js_recent_read(&x->recent, x->handle, &x->stack, x->o.since_us, error));
+		JS_TRY(js_windows_since(&x->windows, x->handle, &x->stack, x->o.since_us, error));
 	x->last_attempt = UINT32_MAX;
 	return tell_attempts(x, x->stack.tail, error);
 }
@@ -593,7 +593,7 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 	free(x->block.list);
 	js_crew_free(x->crew);
 	js_where_free(&x->where);
-	js_recent_free(&x->recent);
+	js_windows_free(&x->windows);
 	js_buf_free(&x->bytes);
 	free(x);
 	return status;

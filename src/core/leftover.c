@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Rows of workers and pushes that nothing refers to any more.  Promises: a row goes only if it was noted as ended
- * before all attempts were looked at, after that no attempt that refers to it is added; one bit of memory per worker, 8
- * MiB at most.
+ * Rows of workers and pushes that nothing refers to any more.  Promises: a row goes only if it was noted as ended, with
+ * no attempt that ended after the time in question, before all attempts of that time were looked at; after that no
+ * attempt that refers to it is added; one bit of memory per worker, 8 MiB at most.
  *
  * Rows of the last hour always stay: a process whose reply was lost, or a spool that will be delivered, may still look
  * them up, and the row that bars the token of a lost first try must outlast that try.
  */
 #include "core/leftover.h"
+
+#include "core/stream.h"
 
 #include <stdlib.h>
 
@@ -69,7 +71,8 @@ static void take_ended(void *ctx, const struct js_row *row)
 	mark_worker(l, l->last, 1);
 }
 
-/* By the index worker_of_stack, whose records end with the primary key. */
+/* By the index worker_of_stack, whose records end with the primary key.  Where `newest` is not known, all lists of the
+ * worker are from an earlier program, and are looked at. */
 static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask(l->handle, take_range, l, error,
@@ -85,8 +88,10 @@ static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 		JS_TRY(js_handle_ask(
 			l->handle, take_ended, l, error,
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
-			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
-			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE));
+			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) AND (newest<=%u OR newest=%u) ORDER BY "
+			"ended,worker_id LIMIT %u",
+			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, js_stream_second(l->before_us),
+			(uint64_t)JS_STREAM_FAR, (uint64_t)PAGE));
 	while (l->rows == PAGE);
 	return 0;
 }

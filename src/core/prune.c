@@ -14,6 +14,7 @@
 #include "core/set.h"
 #include "core/stream.h"
 #include "core/usage.h"
+#include "core/window.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,7 +41,9 @@ struct pruning {
 	const struct jobstack_prune_options *o;
 	struct jobstack_prune_result result;
 	int64_t before_us;	     /* what ended before this moment of the server's goes */
-	uint64_t low, high, end;     /* the page: numbers above low, up to high; the last one there is */
+	struct js_windows windows;   /* where the attempts are that ended before then */
+	uint64_t low, high, last;    /* the page: numbers above low, up to high; the last one of the window */
+	uint64_t end;		     /* the last one there is */
 	uint64_t read, read_attempt; /* attempts are read up to this one */
 	struct js_leftover *left;
 	int stopped;
@@ -154,8 +157,8 @@ static int read_done_page(struct pruning *p, struct jobstack_error *error)
 		p->handle, take_done, p, error,
 		"SELECT entry_id,attempt,final=1 AND ended<%t FROM attempt WHERE stack_id=%u AND entry_id BETWEEN %u "
 		"AND %u AND (entry_id>%u OR attempt>%u) ORDER BY entry_id,attempt LIMIT %u",
-		p->before_us, p->stack.id, p->read, p->end, p->read, p->read_attempt, (uint64_t)PAGE));
-	p->high = p->rows < PAGE ? p->end : p->read - 1;
+		p->before_us, p->stack.id, p->read, p->last, p->read, p->read_attempt, (uint64_t)PAGE));
+	p->high = p->rows < PAGE ? p->last : p->read - 1;
 	return leave_claimed(p, error);
 }
 
@@ -349,6 +352,18 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 	return report_prune_progress(p, p->high, error);
 }
 
+static int prune_window(struct pruning *p, uint64_t low, struct jobstack_error *error)
+{
+	int status = 0;
+
+	p->last = p->last < p->end ? p->last : p->end;
+	p->read = low;
+	p->read_attempt = 0;
+	for (p->low = low - 1; status == 0 && p->low < p->last; p->low = p->high)
+		status = prune_page(p, error);
+	return status;
+}
+
 /* Reads how far to go in time and in numbers. */
 static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_error *error)
 {
@@ -363,19 +378,22 @@ static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_erro
 
 static int prune_all(struct pruning *p, struct jobstack_error *error)
 {
-	uint64_t now_us;
+	uint64_t now_us, low;
 	int status;
 
 	JS_TRY(read_bounds(p, &now_us, error));
 	if (p->o->usage != 0)
 		return js_usage_prune(p->handle, &p->stack, p->before_us, p->o->dry_run, &p->result, error);
 	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
-	for (status = 0; status == 0 && p->low < p->end; p->low = p->high)
-		status = prune_page(p, error);
+	status = js_windows_before(&p->windows, p->handle, &p->stack, p->before_us, error);
+	while (status == 0 && js_windows_next(&p->windows, p->high, UINT64_MAX, &low, &p->last) && low <= p->end)
+		status = prune_window(p, low, error);
+	if (status == 0 && p->high < p->end)
+		status = report_prune_progress(p, p->end, error);
 	JS_THEN(status, js_leftover_remove(p->left, p->o->dry_run ? p->before_us : -1, &p->result, error));
 	js_leftover_free(p->left);
 	if (status == 0 && !p->o->dry_run && p->result.entries > 0)
-		status = js_stream_prune(p->handle, p->stack.id, error);
+		status = js_stream_prune(p->handle, p->stack.id, p->before_us, error);
 	return status;
 }
 
@@ -400,6 +418,7 @@ int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobs
 		status = js_stack_refuse(handle, stack, error);
 	JS_THEN(status, prune_all(p, error));
 	js_grow_out(result, &p->result);
+	js_windows_free(&p->windows);
 	free(p);
 	return status;
 }

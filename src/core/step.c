@@ -170,9 +170,12 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
 	if (moves)
 		js_sql_add(sql, ",closed=NULL");
-	else if (closed->len > 0 && !goes_alone(s))
-		js_sql_add(sql, ",closed=CONCAT_WS('',closed,%x),newest=GREATEST(newest,%u)",
-			   (const void *)closed->data, closed->len, s->closed.newest);
+	else if (closed->len > 0 && !goes_alone(s)) /* from the left: `oldest` looks at what `closed` was */
+		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
+			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
+	if (closed->len > 0)
+		js_sql_add(sql, goes_alone(s) ? JS_STREAM_NEWEST : ",newest=GREATEST(newest,%u)", s->closed.newest,
+			   s->closed.newest);
 	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
@@ -424,7 +427,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 		plan_pop(&s);
 	if (n > 0)
 		js_stream_write(&s.closed.text, step->outcomes, n);
-	s.closed.newest = js_claim_newest(&s.closing);
+	js_claim_times(&s.closing, &s.closed);
 	if (step->running != NULL)
 		running_text(w, step, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
@@ -522,16 +525,18 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
 	size_t len = reason == NULL ? 0 : strlen(reason);
-	struct js_stream_list closed = {.newest = js_claim_newest(closing)};
+	struct js_stream_list closed = {0};
 
 	js_stream_write(&closed.text, closing->outcomes, closing->n);
+	js_claim_times(closing, &closed);
 	js_stack_lock_sql(sql, w->stack.id);
 	js_stream_take_sql(sql, w->id);
 	js_sql_add(sql,
 		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
-		   "running=NULL,closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
-		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, w->next, w->id, w->token,
-		   w->seq);
+		   "running=NULL" JS_STREAM_NEWEST
+		   ",closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
+		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, closed.newest, closed.newest,
+		   w->next, w->id, w->token, w->seq);
 	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");

@@ -6,6 +6,7 @@
 #include "core/stream.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static void take_block(void *ctx, const struct js_row *row)
 		return;
 	}
 	b->no = js_row_u64(row, 0);
+	b->newest = row->n > 2 ? js_row_u64(row, 2) : 0;
 	for (text = row->col[1]; *text != '\0' && !b->failed && !b->damaged;) {
 		b->damaged = !js_stream_next(&text, &r) || r.last - r.first >= BLOCK_MAX;
 		if (b->damaged ||
@@ -102,12 +104,8 @@ static void take_block(void *ctx, const struct js_row *row)
 		qsort(b->list, b->n, sizeof(*b->list), order_by_entry);
 }
 
-int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, struct js_stream_block *b,
-		   struct jobstack_error *error)
+static int check_block(const struct js_stream_block *b, struct jobstack_error *error)
 {
-	JS_TRY(js_handle_ask(handle, take_block, b, error,
-			     "SELECT no,list FROM stream WHERE stack_id=%u AND no>=%u ORDER BY no LIMIT 1", stack_id,
-			     no));
 	if (b->failed)
 		return js_error_memory(error);
 	if (b->damaged)
@@ -115,11 +113,28 @@ int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, stru
 	return b->no == 0 ? JOBSTACK_NOTHING : 0;
 }
 
+int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, struct js_stream_block *b,
+		   struct jobstack_error *error)
+{
+	JS_TRY(js_handle_ask(handle, take_block, b, error,
+			     "SELECT no,list FROM stream FORCE INDEX(PRIMARY) WHERE stack_id=%u AND no>=%u ORDER BY no "
+			     "LIMIT 1",
+			     stack_id, no));
+	return check_block(b, error);
+}
+
+uint64_t js_stream_second(int64_t us)
+{
+	return us < 0 ? 0 : us / JS_SECOND_US < JS_STREAM_FAR ? (uint64_t)(us / JS_SECOND_US) : JS_STREAM_FAR;
+}
+
 /* -------------------------------------------------------------------------------------------------- who writes it */
 
 void js_stream_take_sql(struct js_sql *sql, uint64_t worker)
 {
-	js_sql_stmt(sql, "SELECT closed,newest INTO @js_closed,@js_newest FROM worker WHERE worker_id=%u FOR UPDATE",
+	js_sql_stmt(sql,
+		    "SELECT closed,oldest,newest INTO @js_closed,@js_oldest,@js_newest FROM worker WHERE worker_id=%u "
+		    "FOR UPDATE",
 		    worker);
 }
 
@@ -129,8 +144,11 @@ void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker,
 	const struct js_buf *text = &list->text;
 
 	sql->text.failed |= text->failed;
-	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,newest,list) SELECT %u,%u,%u,", stack_id, worker,
-		   seq);
+	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) SELECT %u,%u,%u,", stack_id,
+		   worker, seq);
+	js_sql_add(sql, older ? "IF(@js_closed IS NULL,%u," : "%u,", list->oldest);
+	if (older)
+		js_sql_add(sql, "LEAST(@js_oldest,%u)),", list->oldest);
 	js_sql_add(sql, older ? "GREATEST(@js_newest,%u),CONCAT_WS('',@js_closed,%x)" : "%u,%x", list->newest,
 		   (const void *)text->data, text->len);
 	js_sql_stmt(sql, text->len > 0 ? "" : " FROM DUAL WHERE @js_closed IS NOT NULL");
@@ -148,7 +166,7 @@ struct gathering {
 	struct js_buf text;
 	struct piece piece[2 * PIECES];
 	size_t n, columns; /* pieces; those of workers' rows come first */
-	uint64_t newest;
+	uint64_t oldest, newest;
 };
 
 static void take_piece(void *ctx, const struct js_row *row)
@@ -157,6 +175,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 
 	if (row == NULL) {
 		g->n = g->columns = 0;
+		g->oldest = JS_STREAM_FAR;
 		g->newest = 0;
 		js_buf_reset(&g->text);
 		return;
@@ -166,7 +185,8 @@ static void take_piece(void *ctx, const struct js_row *row)
 	g->piece[g->n] = (struct piece){js_row_u64(row, 0), js_row_u64(row, 1), g->text.len, row->len[2]};
 	g->columns += g->piece[g->n++].seq == 0;
 	js_buf_add(&g->text, row->col[2], row->len[2]);
-	g->newest = js_row_u64(row, 3) > g->newest ? js_row_u64(row, 3) : g->newest;
+	g->oldest = js_row_u64(row, 3) < g->oldest ? js_row_u64(row, 3) : g->oldest;
+	g->newest = js_row_u64(row, 4) > g->newest ? js_row_u64(row, 4) : g->newest;
 }
 
 /* Removes the pieces from where they were read.  A worker may have appended to its column since: that stays. */
@@ -204,10 +224,10 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	/* one statement, so that a list that moves from a worker's row to the table meanwhile is seen once */
 	JS_TRY(js_handle_ask(
 		handle, take_piece, g, error,
-		"SELECT worker_id,0,closed,newest FROM (SELECT worker_id,closed,newest FROM worker FORCE "
+		"SELECT worker_id,0,closed,oldest,newest FROM (SELECT worker_id,closed,oldest,newest FROM worker FORCE "
 		"INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL AND closed IS NOT NULL ORDER BY "
-		"worker_id LIMIT %u) w UNION ALL SELECT worker_id,seq,list,newest FROM (SELECT "
-		"worker_id,seq,list,newest FROM closed WHERE stack_id=%u ORDER BY worker_id,seq LIMIT %u) c",
+		"worker_id LIMIT %u) w UNION ALL SELECT worker_id,seq,list,oldest,newest FROM (SELECT "
+		"worker_id,seq,list,oldest,newest FROM closed WHERE stack_id=%u ORDER BY worker_id,seq LIMIT %u) c",
 		stack_id, columns, stack_id, (uint64_t)PIECES));
 	if (g->text.failed)
 		return js_error_memory(error);
@@ -217,8 +237,8 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
 	take_away_sql(g, stack_id, &sql);
-	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,newest,list) VALUES(%u,%u,%u,%x)", stack_id, *last + 1,
-		    g->newest, (const void *)g->text.data, g->text.len);
+	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,oldest,newest,list) VALUES(%u,%u,%u,%u,%x)", stack_id,
+		    *last + 1, g->oldest, g->newest, (const void *)g->text.data, g->text.len);
 	return js_db_commit(handle->db, &sql, NULL, error);
 }
 
@@ -264,27 +284,46 @@ static int has_attempts(struct jobstack *handle, uint64_t stack_id, const struct
 	return 0;
 }
 
-int js_stream_prune(struct jobstack *handle, uint64_t stack_id, struct jobstack_error *error)
+/* Removes those of the blocks up to LAST whose newest attempts ended in the seconds from FROM to TO. */
+static int prune_blocks(struct jobstack *handle, uint64_t stack_id, uint64_t last, uint64_t from, uint64_t to,
+			struct jobstack_error *error)
 {
 	struct js_stream_block b = {0};
-	uint64_t last = 0, rows = 0;
+	uint64_t no = 0;
 	int has, status;
+
+	do {
+		status = js_handle_ask(handle, take_block, &b, error,
+				       "SELECT no,list,newest FROM stream FORCE INDEX(stream_newest) WHERE stack_id=%u "
+				       "AND newest BETWEEN %u AND %u AND (newest>%u OR no>%u) AND no<=%u ORDER BY "
+				       "newest,no LIMIT 1",
+				       stack_id, from, to, from, no, last);
+		JS_THEN(status, check_block(&b, error));
+		if (status != 0)
+			break;
+		no = b.no;
+		from = b.newest;
+		status = has_attempts(handle, stack_id, &b, &has, error);
+		if (status == 0 && !has)
+			status = js_handle_change(handle, 0, NULL, error,
+						  "DELETE FROM stream WHERE stack_id=%u AND no=%u", stack_id, no);
+	} while (status == 0);
+	free(b.list);
+	return status == JOBSTACK_NOTHING ? 0 : status;
+}
+
+int js_stream_prune(struct jobstack *handle, uint64_t stack_id, int64_t before_us, struct jobstack_error *error)
+{
+	uint64_t last = 0, rows = 0, newest = js_stream_second(before_us);
+	int status;
 
 	/* as many blocks as there is to gather now: workers add to it all the time */
 	status = js_handle_ask_number(handle, &rows, error, "SELECT COUNT(*) FROM closed WHERE stack_id=%u", stack_id);
 	for (uint64_t blocks = rows / PIECES + 10; status == 0 && blocks > 0; blocks--)
 		status = js_stream_gather(handle, stack_id, &last, error);
-	if (status == JOBSTACK_NOTHING)
-		status = 0;
-	for (uint64_t no = 1; status == 0 && no < last; no = b.no + 1) {
-		status = js_stream_read(handle, stack_id, no, &b, error);
-		if (status != 0 || b.no >= last)
-			break;
-		status = has_attempts(handle, stack_id, &b, &has, error);
-		if (status == 0 && !has)
-			status = js_handle_change(handle, 0, NULL, error,
-						  "DELETE FROM stream WHERE stack_id=%u AND no=%u", stack_id, b.no);
-	}
-	free(b.list);
-	return status == JOBSTACK_NOTHING ? 0 : status;
+	if (last == 0 || status < 0)
+		return status < 0 ? status : 0;
+	JS_TRY(prune_blocks(handle, stack_id, last - 1, 0, newest, error));
+	return newest < JS_STREAM_FAR ? prune_blocks(handle, stack_id, last - 1, JS_STREAM_FAR, JS_STREAM_FAR, error)
+				      : 0;
 }

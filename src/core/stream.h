@@ -19,10 +19,20 @@ struct js_attempt_id {
 	uint64_t entry, attempt;
 };
 
-/* A list of attempts: "7:1,9-12:2,". */
+/* A second (since 1970) that no list is from: `newest` where it is not known, `oldest` where there is no attempt. */
+#define JS_STREAM_FAR UINT32_MAX
+
+/* Sets a worker's `newest` (twice %u) where the row may be from a program that did not know it: lists that such a
+ * program moved to `closed` have their own times. */
+#define JS_STREAM_NEWEST ",newest=IF(newest=4294967295 AND closed IS NULL,%u,GREATEST(newest,%u))"
+
+/* The second of a moment, at most JS_STREAM_FAR. */
+uint64_t js_stream_second(int64_t us);
+
+/* A list of attempts: "7:1,9-12:2,".  None of them ended before the second OLDEST (since 1970) or after NEWEST. */
 struct js_stream_list {
 	struct js_buf text;
-	uint64_t newest; /* none of them ended after this second (since 1970) */
+	uint64_t oldest, newest;
 };
 
 /* Writes the list of the attempts of OUTCOMES.  Entries that were not started have no attempt. */
@@ -48,6 +58,7 @@ void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker,
 /* A block of the stream.  Start it with zeros; free LIST. */
 struct js_stream_block {
 	uint64_t no;
+	uint64_t newest;	    /* of js_stream_prune */
 	struct js_attempt_id *list; /* ordered by entry and attempt */
 	size_t n, room;
 	int failed;  /* out of memory */
@@ -62,5 +73,6 @@ int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, stru
  * call are in blocks up to *LAST. */
 int js_stream_gather(struct jobstack *handle, uint64_t stack_id, uint64_t *last, struct jobstack_error *error);
 
-/* Removes blocks none of whose attempts exists any more, but never the last one, since numbers follow from it. */
-int js_stream_prune(struct jobstack *handle, uint64_t stack_id, struct jobstack_error *error);
+/* Removes blocks none of whose attempts exists any more, if all of them ended before BEFORE_US; but never the last one,
+ * since numbers follow from it. */
+int js_stream_prune(struct jobstack *handle, uint64_t stack_id, int64_t before_us, struct jobstack_error *error);

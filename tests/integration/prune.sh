@@ -7,8 +7,15 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-older() { # STACK TABLE CONDITION: by two days
-	sql "UPDATE $2 SET ended=ended-INTERVAL 2 DAY WHERE stack_id=(SELECT stack_id FROM stack WHERE name='$1') AND $3"
+older() { # STACK TABLE CONDITION: by two days, and the times of its lists
+	local id
+	id=$(sql "SELECT stack_id FROM stack WHERE name='$1'")
+	sql "UPDATE $2 SET ended=ended-INTERVAL 2 DAY WHERE stack_id=$id AND $3"
+	case $2 in
+	attempt) sql "UPDATE worker SET oldest=oldest-172800 WHERE stack_id=$id AND oldest>172800; UPDATE closed SET oldest=oldest-172800 WHERE stack_id=$id;
+		UPDATE stream SET oldest=oldest-172800 WHERE stack_id=$id" ;;
+	worker) sql "UPDATE worker SET newest=IF(newest>172800,newest-172800,newest) WHERE stack_id=$id AND $3" ;;
+	esac
 }
 rows() { sql "SELECT COUNT(*) FROM $2 JOIN stack USING(stack_id) WHERE name='$1'${3+ AND $3}"; }
 pruned() { jobstack prune -s "$1" --json "${@:2}" | python3 -c 'import json,sys; o=json.load(sys.stdin); print(o["entries"],o["attempts"],o["workers"],o["pushes"])'; }
@@ -103,7 +110,7 @@ sql "SET @s=(SELECT stack_id FROM stack WHERE name='mixed'); DELETE FROM span WH
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,entry_id,2,1,0,0,1,UTC_TIMESTAMP(6) FROM entry
 		WHERE stack_id=@s AND entry_id%3=0 AND entry_id%5<>0;
 	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id%5=0;
-	UPDATE stack SET done=3600,dead=900 WHERE stack_id=@s"
+	UPDATE stack SET done=3600,dead=900,history=tail WHERE stack_id=@s"
 check 'a mixed stack balances' jobstack check -s mixed
 is '... its done ones go' "$(pruned mixed --older-than 0)" '3600 4800 0 0'
 is '... and only they' "$(ledger mixed) $(rows mixed attempt) $(rows mixed entry)" '0 900 0 0 0 0 900 900'
@@ -116,7 +123,7 @@ sql "SET @s=(SELECT stack_id FROM stack WHERE name='pages'); DELETE FROM span WH
 		FROM entry JOIN (SELECT 1 k UNION SELECT 2) n WHERE stack_id=@s AND entry_id<10002 AND (k=1 OR entry_id>1);
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,10002,entry_id+k,1,0,3,0,UTC_TIMESTAMP(6)
 		FROM entry JOIN (SELECT 0 k UNION SELECT 10002 UNION SELECT 20004) n WHERE stack_id=@s;
-	UPDATE attempt SET outcome=0,final=1 WHERE stack_id=@s AND entry_id=10002 AND attempt=30006; UPDATE stack SET done=10002 WHERE stack_id=@s"
+	UPDATE attempt SET outcome=0,final=1 WHERE stack_id=@s AND entry_id=10002 AND attempt=30006; UPDATE stack SET done=10002,history=tail WHERE stack_id=@s"
 is 'more than a page goes' "$(pruned pages --older-than 0 --dry-run) $(pruned pages --older-than 0)" '10002 50007 0 0 10002 50007 0 0'
 is '... and nothing is left' "$(ledger pages) $(rows pages attempt) $(rows pages entry)" '0 0 0 0 0 0 0 0'
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What an export since some time reports is exactly what a full reading reports of that time, wherever the lists of the
- * stream are and whatever clocks were.  Entries have numbers far apart, so that a list that was not read is missed.
+ * What an export since some time reports is exactly what a full reading reports of that time, and what prune takes away
+ * is all that is older, wherever the lists of the stream are and whatever clocks were.  Entries have numbers far apart,
+ * so that a list that was not read is missed.
  */
 #define _GNU_SOURCE
 #include "integration/schedule.h"
@@ -88,7 +89,7 @@ struct hand {
 	size_t n;
 };
 static struct hand crew[CREW];
-static uint64_t state;
+static uint64_t state, pruned;
 
 static uint64_t draw(uint64_t below)
 {
@@ -208,12 +209,33 @@ static void gather_any(const char *stack)
 	(void)jobstack_export(h, stack, &o, ignore, &patience, &e);
 }
 
+/* Then no list has a time, so that all attempts are read, and still nothing is found to be as old. */
 static void prune_any(const char *stack)
 {
 	struct jobstack_prune_options o = JOBSTACK_PRUNE_OPTIONS_INIT;
+	struct jobstack_prune_result some_of = JOBSTACK_PRUNE_RESULT_INIT, rest = JOBSTACK_PRUNE_RESULT_INIT;
+	uint64_t id = id_of(stack);
+	int64_t began = jobstack_now_us();
 
+	/* rows of workers go only an hour after their end */
+	(void)sql(holder, "UPDATE worker SET ended=ended-INTERVAL 1 DAY WHERE stack_id=%" PRIu64, id);
 	o.older_us = (int64_t)draw(3 * 24) * DAY_US / 24;
-	OK(jobstack_prune(h, stack, &o, NULL, &e));
+	OK(jobstack_prune(h, stack, &o, &some_of, &e));
+	pruned += some_of.entries;
+	if (draw(2) == 0)
+		return;
+	(void)sql(holder, "UPDATE worker SET oldest=0 WHERE stack_id=%" PRIu64, id);
+	(void)sql(holder, "UPDATE closed SET oldest=0 WHERE stack_id=%" PRIu64, id);
+	(void)sql(holder, "UPDATE stream SET oldest=0 WHERE stack_id=%" PRIu64, id);
+	o.older_us += jobstack_now_us() - began + 1000000;
+	OK(jobstack_prune(h, stack, &o, &rest, &e));
+	if (rest.entries > 0)
+		fail_msg("prune left %" PRIu64 " entries that are older than %" PRId64 " us", rest.entries, o.older_us);
+	assert_int_equal(sql(holder,
+			     "SELECT COUNT(*) FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE "
+			     "a.stack_id=%" PRIu64 " AND w.worker_id IS NULL",
+			     id),
+			 0);
 }
 
 /* What was recorded up to now becomes what was recorded before there was a stream, ten days from now: attempts that
@@ -254,7 +276,7 @@ static void anything(void **unused)
 		case 7: script_any(stack); break;
 		case 8: requeue_any(stack); break;
 		case 9: gather_any(stack); break;
-		case 10: draw(5) == 0 ? prune_any(stack) : gather_any(stack); break;
+		case 10: draw(2) == 0 ? prune_any(stack) : gather_any(stack); break;
 		case 12: push_scattered(stack, &push, 25, 6000, &state);
 		}
 		if (i == OPERATIONS / 2)
@@ -267,7 +289,7 @@ static void anything(void **unused)
 			compare_since(stack, at, draw(3) > 0 ? 0 : 1u << draw(4));
 		}
 	}
-	assert_true(seen > OPERATIONS);
+	assert_true(seen > OPERATIONS && pruned > 0);
 	OK(jobstack_check(h, stack, print_finding, (void *)(uintptr_t)stack, NULL, &e));
 	for (size_t i = 0; i < CREW; i++)
 		jobstack_worker_free(crew[i].worker);

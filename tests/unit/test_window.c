@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "base/num.h"
-#include "core/recent.h"
+#include "core/window.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #define MOST 65536
 #define GAP 2048
 
-static int has(const struct js_recent *r, uint64_t number)
+static int has(const struct js_windows *r, uint64_t number)
 {
 	uint64_t at = number / r->unit;
 
@@ -25,12 +25,12 @@ static int has(const struct js_recent *r, uint64_t number)
 }
 
 /* Goes through the windows: how many there are. */
-static size_t check_windows(const struct js_recent *r)
+static size_t check_windows(const struct js_windows *r)
 {
 	uint64_t after = 0, low, high;
 	size_t n = 0;
 
-	for (; js_recent_next(r, after, MOST, &low, &high); n++) {
+	for (; js_windows_next(r, after, MOST, &low, &high); n++) {
 		assert_true(low > after && high >= low && high <= r->tail && high - low < MOST + GAP + r->unit);
 		for (uint64_t i = after + 1; i < low; i++)
 			assert_false(has(r, i));
@@ -42,23 +42,23 @@ static size_t check_windows(const struct js_recent *r)
 	return n;
 }
 
-static struct js_recent marks_up_to(uint64_t tail, uint64_t unit)
+static struct js_windows marks_up_to(uint64_t tail, uint64_t unit)
 {
-	struct js_recent r = {tail, unit, tail / unit + 1, NULL};
+	struct js_windows r = {tail, unit, tail / unit + 1, NULL};
 
 	r.bits = calloc(r.units / 8 + 1, 1);
 	assert_non_null(r.bits);
 	return r;
 }
 
-static void mark(struct js_recent *r, uint64_t number)
+static void mark(struct js_windows *r, uint64_t number)
 {
 	r->bits[number / r->unit / 8] |= (unsigned char)(1u << number / r->unit % 8);
 }
 
 static void known(void **state)
 {
-	struct js_recent r = marks_up_to(1000000, 64);
+	struct js_windows r = marks_up_to(1000000, 64);
 
 	(void)state;
 	assert_int_equal(check_windows(&r), 0);
@@ -74,7 +74,7 @@ static void known(void **state)
 	for (uint64_t i = 1; i <= 1000000; i++)
 		mark(&r, i);
 	assert_int_equal(check_windows(&r), 16);
-	js_recent_free(&r);
+	js_windows_free(&r);
 }
 
 static void any(void **state)
@@ -84,7 +84,7 @@ static void any(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 40; round++) {
 		uint64_t tail = 1 + js_num_jitter(&dice, 400000), gaps = 1, last = 0;
-		struct js_recent r = marks_up_to(tail, UINT64_C(64) << js_num_jitter(&dice, 3));
+		struct js_windows r = marks_up_to(tail, UINT64_C(64) << js_num_jitter(&dice, 3));
 		uint64_t n = js_num_jitter(&dice, 300);
 
 		for (uint64_t i = 0; i < n; i++)
@@ -95,7 +95,7 @@ static void any(void **state)
 				last = at;
 			}
 		assert_true(check_windows(&r) <= gaps + tail / MOST + 1);
-		js_recent_free(&r);
+		js_windows_free(&r);
 	}
 }
 
