@@ -71,7 +71,7 @@ struct js_closing {
 	uint64_t reused; /* this claim's row is left for the pop (struct js_pop); 0: none is */
 };
 
-/* When the first and the last of the attempts ended that the SQL will record: the times of LIST. */
+/* Sets the times of LIST: when the first and the last of the attempts ended that the SQL will record. */
 void js_claim_times(const struct js_closing *closing, struct js_stream_list *list);
 
 /* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */

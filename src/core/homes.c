@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Whether a worker's pops go to homes, and to which.  Promise: each draw is independent of other draws and of other
- * workers.  A worker that stays at a home makes others wait: homes are used up, and the number of a home, by which
- * workers take turns, is soon another one's.
+ * workers.
  */
 #include "core/homes.h"
 
 #include "base/num.h"
 
-/* With so many workers, and commits under a binary log that take so long, pops go to homes. */
+/* Pops use homes from this many workers and this commit time on. */
 #define HOMES_FROM 4
 #define SLOW_COMMIT_US 1000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Homes: among which spans of a stack's head the pops of its workers are spread, where commits are slow.
+ * Homes spread the pops of a stack's workers over several spans, where commits are slow.
  */
 #pragma once
 

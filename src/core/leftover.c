@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Rows of workers and pushes that nothing refers to any more.  Promises: a row goes only if it was noted as ended, with
- * no attempt that ended after the time in question, before all attempts of that time were looked at; after that no
- * attempt that refers to it is added; one bit of memory per worker, 8 MiB at most.
+ * Rows of workers and pushes that nothing refers to any more.  Promises: a worker's row is deleted only if the worker
+ * and all its attempts ended before the given time, as noted at the start, and no attempt of that time refers to it. No
+ * attempts of an ended worker are added.  One bit of memory per worker, 8 MiB at most.
  *
  * Rows of the last hour always stay: a process whose reply was lost, or a spool that will be delivered, may still look
  * them up, and the row that bars the token of a lost first try must outlast that try.

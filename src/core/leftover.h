@@ -18,8 +18,8 @@ int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t
 int js_leftover_look(struct js_leftover *left, uint64_t low, uint64_t high, int64_t pruned_us,
 		     struct jobstack_error *error);
 
-/* When all attempts that ended before then were looked at: removes the workers that are left, and pushes that ended
- * before then.  PRUNED_US not negative: only counts, as above.  Adds to RESULT. */
+/* When all attempts that ended before BEFORE_US were looked at: removes the workers that are left, and pushes that
+ * ended before then.  PRUNED_US not negative: only counts, as above.  Adds to RESULT. */
 int js_leftover_remove(struct js_leftover *left, int64_t pruned_us, struct jobstack_prune_result *result,
 		       struct jobstack_error *error);
 

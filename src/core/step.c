@@ -170,7 +170,8 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
 	if (moves)
 		js_sql_add(sql, ",closed=NULL");
-	else if (closed->len > 0 && !goes_alone(s)) /* from the left: `oldest` looks at what `closed` was */
+	else if (closed->len > 0 &&
+		 !goes_alone(s)) /* SET works from left to right: first `oldest`, which looks at `closed` */
 		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
 			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
 	if (closed->len > 0)

@@ -19,11 +19,12 @@ struct js_attempt_id {
 	uint64_t entry, attempt;
 };
 
-/* A second (since 1970) that no list is from: `newest` where it is not known, `oldest` where there is no attempt. */
+/* Later than any real time (seconds since 1970): in `newest` it means not known, in `oldest` that there is no attempt.
+ */
 #define JS_STREAM_FAR UINT32_MAX
 
-/* Sets a worker's `newest` (twice %u) where the row may be from a program that did not know it: lists that such a
- * program moved to `closed` have their own times. */
+/* Sets a worker's `newest` (two %u).  If an older program left it unknown, and `closed` is empty, the old value is
+ * replaced: lists that it moved to `closed` have times of their own. */
 #define JS_STREAM_NEWEST ",newest=IF(newest=4294967295 AND closed IS NULL,%u,GREATEST(newest,%u))"
 
 /* The second of a moment, at most JS_STREAM_FAR. */
@@ -58,7 +59,7 @@ void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker,
 /* A block of the stream.  Start it with zeros; free LIST. */
 struct js_stream_block {
 	uint64_t no;
-	uint64_t newest;	    /* of js_stream_prune */
+	uint64_t newest;	    /* set only by js_stream_prune */
 	struct js_attempt_id *list; /* ordered by entry and attempt */
 	size_t n, room;
 	int failed;  /* out of memory */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Finds the attempts that ended since a given time, or before one.  No index has their times: it would cost every
- * close. But each attempt is in one list of the stream (core/stream.h), and each list says when its oldest and its
- * newest attempt ended.  What the lists in question name is marked.  Promises: no attempt is missed, whatever clocks
- * did (but attempts from before there was a stream are left out if they are asked for since a time that is more than a
- * day after its migration, by the server's clock); the marks take at most 2 MiB of memory.
+ * close.  But each attempt is in one list of the stream (core/stream.h), and each list says when its oldest and its
+ * newest attempt ended.  The entries that these lists name are marked.  Promises: no attempt is missed, whatever clocks
+ * did; the marks take at most 2 MiB of memory.  js_windows_since leaves out attempts from before there was a stream, if
+ * SINCE_US is more than a day after its migration by the server's clock.
  *
  * A list only moves from a worker's row to `closed`, and from there to a block.  They are read in this order, so a list
  * that moves meanwhile is seen at least once.
@@ -20,7 +20,7 @@
 #define UNIT 64 /* numbers per bit, at least */
 #define UNITS_MAX (UINT64_C(1) << 24)
 #define ROWS 200	/* lists by one query */
-#define SMALL_ROWS 2000 /* rows of `closed`, most of which are short, or without their lists */
+#define SMALL_ROWS 2000 /* rows of `closed` by one query: most are short, or read without their list */
 #define GAP 2048	/* so many numbers that are not marked are read, too: that costs less than another query */
 #define DAY_US (86400 * JS_SECOND_US)
 

@@ -17,12 +17,12 @@
 #define LONG_US (JS_SECOND_US / 5)	/* outcomes of longer commands are written at once, or gathered: */
 #define GATHER_STEPS 4			/* for so many steps' time, */
 #define GATHER_US (2 * JS_SECOND_US)	/* and no longer than that */
-#define LATE 4				/* times the mean distance from the mean: seldom exceeded */
+#define LATE 4				/* a late step takes the mean and so many mean deviations */
 #define NOTICEABLE 0.01			/* a slot that waits for this part of a command's time */
 #define WAIT_US (30 * JS_SECOND_US)	/* the time over which waits are averaged, */
 #define WAIT_FROM_US (5 * JS_SECOND_US) /* and at the start, when the first step counts too much */
 
-/* A step takes longer only seldom. */
+/* Few steps take longer. */
 static double late_step_us(const struct batching *b)
 {
 	return b->step.mean_us + LATE * b->step.off_us;

@@ -5,7 +5,7 @@
  *
  * Commands of less than a second: enough entries for a second are claimed ahead.  Longer commands: an entry is claimed
  * when a slot is free for it, except where a step may take so long that the slot would wait for it noticeably.  There,
- * as many entries are claimed ahead as commands will end before the next step but one returns, even if that is late, at
+ * as many entries are claimed ahead as commands will end before the step after the next returns, even if it is late, at
  * most one per slot; and outcomes are gathered, so that fewer steps wait for each other.
  */
 #pragma once
@@ -13,12 +13,12 @@
 #include "jobstack/jobstack.h"
 
 /* How long steps take: a running mean, and the running mean of how far they are from it (Jacobson, "Congestion
- * avoidance and control", 1988, which has the same for the time until a packet is answered).  Begins as {0}. */
+ * avoidance and control", 1988, which does this for round-trip times).  Begins as {0}. */
 struct batching_step {
 	double mean_us, off_us;
 };
 
-/* Takes in that a step took TOOK_US. */
+/* Updates STEP with one that took TOOK_US. */
 void batching_note_step(struct batching_step *step, int64_t took_us);
 
 /* What it depends on.  Durations in microseconds, moments as jobstack_now_us. */

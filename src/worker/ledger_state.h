@@ -32,7 +32,7 @@ struct ledger {
 	uint64_t looked_claimed; /* `claimed` at the last look at the stack */
 	int64_t began_us;
 	int64_t last_us;	   /* the last step that succeeded */
-	struct batching_step step; /* how long they take */
+	struct batching_step step; /* how long steps take */
 	struct batching_wait wait;
 	uint64_t held;	      /* nothing is claimed ahead until more commands than that have ended */
 	int64_t dry_until_us; /* no claim before this moment: there was nothing to claim */

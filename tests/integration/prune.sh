@@ -7,7 +7,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-older() { # STACK TABLE CONDITION: by two days, and the times of its lists
+older() { # STACK TABLE CONDITION: moves ends, and the times of lists, two days back
 	local id
 	id=$(sql "SELECT stack_id FROM stack WHERE name='$1'")
 	sql "UPDATE $2 SET ended=ended-INTERVAL 2 DAY WHERE stack_id=$id AND $3"

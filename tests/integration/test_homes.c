@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Pops from homes: each entry once, in about their order, priority exactly; nothing that was lost before is in a home
- * or claimed ahead; a worker stays at a home for a few pops.  A new claim in the row of one that is closed.  Whether a
- * worker uses homes depends on the server, so here they are switched on by hand.
+ * or claimed ahead.  A new claim in the row of one that is closed.  Whether a worker uses homes depends on the server,
+ * so here they are switched on by hand.
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
@@ -225,43 +225,6 @@ static uint64_t pop_one(struct jobstack_worker *w, int home)
 	return one;
 }
 
-/* After a home was drawn, three more pops go there, unless it is gone. */
-static void stays(void **state)
-{
-	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
-	struct jobstack_worker *w, *other;
-	uint64_t fifth = 2 + 5 * JS_SPAN_HOME_POPS;
-
-	(void)state;
-	push_numbered("stays", &push, 5000);
-	w = begin(h, "stays", &e);
-	other = begin(h, "stays", &e);
-	assert_true(w != NULL && other != NULL);
-	assert_int_equal(pop_one(w, JS_SPAN_HOMES - 1), 1);
-	assert_int_equal(pop_one(w, 5), fifth);
-	for (unsigned i = 1; i <= 3; i++)
-		assert_int_equal(pop_one(w, 9), fifth + i);
-	assert_int_equal(pop_one(w, 9), 2 + 9 * JS_SPAN_HOME_POPS);
-	assert_int_equal(pop_one(w, JS_SPAN_HOMES), 2); /* in order, as ever */
-	assert_int_equal(pop_one(w, 5), fifth + 4);
-	OK(pop_from(other, 5, JS_SPAN_HOME_POPS, &b));
-	assert_int_equal(b.count, JS_SPAN_HOME_POPS - 5);
-	jobstack_batch_free(&b);
-	assert_int_equal(pop_one(w, 9), 3); /* that home is gone: in order */
-	assert_int_equal(pop_one(w, 0), 4); /* and another one is drawn */
-	push.priority = 1;
-	push_numbered("stays", &push, 1);
-	assert_int_equal(pop_one(w, 0), 5001); /* its rank is not the first any more */
-	assert_int_equal(pop_one(w, 0), 5);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
-	OK(jobstack_worker_end(other, NULL, 0, NULL, &e));
-	jobstack_worker_free(w);
-	jobstack_worker_free(other);
-	look("stays");
-	assert_true(st.ready == 5001);
-}
-
 /* A step finds that the claim is gone into whose row it would write the new one.  (Only somebody with an SQL client can
  * bring that about.)  It changes nothing. */
 static void claim_is_gone(void **state)
@@ -296,8 +259,7 @@ static void claim_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(each_once), cmocka_unit_test(order_and_priority),
-					   cmocka_unit_test(lost_before), cmocka_unit_test(stays),
-					   cmocka_unit_test(claim_is_gone)};
+					   cmocka_unit_test(lost_before), cmocka_unit_test(claim_is_gone)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

@@ -2,7 +2,7 @@
  *
  * What an export since some time reports is exactly what a full reading reports of that time, and what prune takes away
  * is all that is older, wherever the lists of the stream are and whatever clocks were.  Entries have numbers far apart,
- * so that a list that was not read is missed.
+ * so that a list that was not read is noticed.
  */
 #define _GNU_SOURCE
 #include "integration/schedule.h"
@@ -209,7 +209,8 @@ static void gather_any(const char *stack)
 	(void)jobstack_export(h, stack, &o, ignore, &patience, &e);
 }
 
-/* Then no list has a time, so that all attempts are read, and still nothing is found to be as old. */
+/* A second prune, after all `oldest` are set to 0, reads everything.  It must find nothing that the first one missed.
+ */
 static void prune_any(const char *stack)
 {
 	struct jobstack_prune_options o = JOBSTACK_PRUNE_OPTIONS_INIT;

@@ -30,7 +30,7 @@ class Case:
 		return "%s x %d, %g s" % ("{:,}".format(self.workers), self.slots, self.command)
 
 	def warm_s(self):
-		"""Two rounds of commands: in the first one nothing is known, and nothing is claimed ahead."""
+		"""Two rounds of commands: in the first, workers don't know yet how long commands take, and claim nothing ahead."""
 		return 2 * self.command
 
 	def measured_s(self):
