@@ -341,6 +341,64 @@ static void last_of_a_page(void **unused)
 	assert_int_equal(some.at[some.n - 1].attempt, 3);
 }
 
+/* Closes the next entry of STACK as ended HOURS ago: by a step of W, or by a script. */
+static void close_ago(struct jobstack_worker *w, const char *stack, int64_t hours)
+{
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+	struct jobstack_outcome o;
+
+	OK(w != NULL ? take_step(w, NULL, 0, 1, &b, NULL, &e) : jobstack_pop(h, stack, NULL, 1, &b, &e));
+	assert_int_equal(b.count, 1);
+	o = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_DONE, 0);
+	jobstack_batch_free(&b);
+	o.started_us = o.ended_us = jobstack_now_us() - hours * DAY_US / 24;
+	OK(w != NULL ? take_step(w, &o, 1, 0, NULL, NULL, &e) : jobstack_close(h, stack, &o, 1, NULL, &e));
+}
+
+static uint64_t prune_older(const char *stack, int64_t hours)
+{
+	struct jobstack_prune_options o = JOBSTACK_PRUNE_OPTIONS_INIT;
+	struct jobstack_prune_result r = JOBSTACK_PRUNE_RESULT_INIT;
+
+	o.older_us = hours * DAY_US / 24 - DAY_US / 48;
+	OK(jobstack_prune(h, stack, &o, &r, &e));
+	return r.entries;
+}
+
+/* Each attempt is in a list of its own: in the table `closed`, in the column of a living worker, in a block. */
+static void each_its_list(void **unused)
+{
+	static const char stack[] = "each";
+	struct jobstack_worker *w[20];
+	uint64_t spread = 5, patience = UINT64_MAX;
+	struct jobstack_export_options follow = JOBSTACK_EXPORT_OPTIONS_INIT;
+
+	(void)unused;
+	push_scattered(stack, NULL, 60, 9000, &spread);
+	for (int64_t i = 1; i <= 20; i++) {
+		close_ago(NULL, stack, i);
+		OK(jobstack_worker_begin(h, stack, NULL, &w[i - 1], &e));
+		close_ago(w[i - 1], stack, i);
+	}
+	for (int64_t i = 20; i > 10; i--)
+		assert_int_equal(prune_older(stack, i), 2); /* one of a script, one of a worker */
+	follow.after = "0";
+	for (int64_t i = 30; i > 20; i--) {
+		close_ago(NULL, stack, i);
+		OK(jobstack_export(h, stack, &follow, ignore, &patience, &e)); /* it becomes a block */
+	}
+	assert_true(sql(holder, "SELECT COUNT(*) FROM stream WHERE stack_id=%" PRIu64, id_of(stack)) >= 10);
+	for (int64_t i = 30; i > 20; i--)
+		assert_int_equal(prune_older(stack, i), 1);
+	for (int64_t i = 10; i > 0; i--) /* these became a block, too */
+		assert_int_equal(prune_older(stack, i), 2);
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM attempt WHERE stack_id=%" PRIu64, id_of(stack)), 0);
+	for (size_t i = 0; i < 20; i++) {
+		OK(jobstack_worker_end(w[i], NULL, 0, NULL, &e));
+		jobstack_worker_free(w[i]);
+	}
+}
+
 /* A list that can't be read: everything is looked at. */
 static void damaged(void **unused)
 {
@@ -489,8 +547,8 @@ static void moving(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(last_of_a_page), SCHEDULE(damaged), SCHEDULE(many_lists),
-					   SCHEDULE(moving), SCHEDULE(anything)};
+	const struct CMUnitTest tests[] = {SCHEDULE(last_of_a_page), SCHEDULE(each_its_list), SCHEDULE(damaged),
+					   SCHEDULE(many_lists),     SCHEDULE(moving),	      SCHEDULE(anything)};
 
 	return cmocka_run_group_tests(tests, schedule_setup, schedule_teardown);
 }
