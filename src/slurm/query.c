@@ -202,6 +202,7 @@ static int ask_conf(const struct js_slurm_ops *ops, const struct question *q)
 /* Whether the cluster that answers is the one whose jobs are meant: another one has jobs with the same numbers. */
 static int is_meant(const struct js_slurm_ops *ops, const struct question *q)
 {
+	const char *named = getenv("SLURM_CONF");
 	static struct js_slurm_conf conf;
 
 	if (q->cluster == NULL || q->cluster[0] == '\0')
@@ -211,9 +212,14 @@ static int is_meant(const struct js_slurm_ops *ops, const struct question *q)
 		return 0;
 	q->shared->code = strcmp(conf.cluster, q->cluster) == 0 ? 0 : JOBSTACK_ECONFLICT;
 	if (q->shared->code != 0)
-		(void)snprintf(q->shared->text, sizeof(q->shared->text),
-			       "the cluster that answers is \"%s\", not \"%.127s\" (see $SLURM_CONF)", conf.cluster,
-			       q->cluster);
+		(void)snprintf(
+			q->shared->text, sizeof(q->shared->text),
+			named != NULL && *named != '\0'
+				? "the cluster that answers is \"%s\", not \"%.127s\": type `unset SLURM_CONF`, or "
+				  "set it to the slurm.conf of \"%.127s\""
+				: "the cluster that answers is \"%s\", not \"%.127s\": set SLURM_CONF to the "
+				  "slurm.conf of \"%.127s\", or use a host of that cluster",
+			conf.cluster, q->cluster, q->cluster);
 	return q->shared->code == 0;
 }
 

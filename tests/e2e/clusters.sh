@@ -46,7 +46,7 @@ check '... and has ended' in_b state_is "$job" COMPLETED
 sql "UPDATE worker SET host='elsewhere',slurm_start=NULL,beat=beat-INTERVAL 10 SECOND WHERE ended IS NULL"
 check 'which proves nothing: asked from b' no_proof in_b
 check '... from a shell of a that leads to b' no_proof misled
-like '... who says why' "$(misled jobstack recover -s s 2>&1)" 'could not be asked about 1 worker: the cluster that answers is "b", not "a"'
+like '... who says why' "$(misled jobstack recover -s s 2>&1)" 'could not be asked about 1 worker: the cluster that answers is "b", not "a": type `unset SLURM_CONF`, or set it to the slurm.conf of "a"'
 sql "UPDATE worker SET slurm_cluster=NULL WHERE ended IS NULL"
 check '... of a worker that names no cluster' no_proof in_b
 sql "UPDATE worker SET slurm_cluster='a' WHERE ended IS NULL"

@@ -119,6 +119,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chdir(dir), 0);
 	assert_int_equal(setenv("JOBSTACK_SLURM", "module", 1), 0);
+	assert_int_equal(unsetenv("SLURM_CONF"), 0);
 	exits = open("exits", O_WRONLY | O_CREAT | O_APPEND, 0600);
 	assert_true(exits >= 0);
 	return atexit(at_exit);
@@ -339,7 +340,15 @@ static void test_cluster(void **state)
 	where.cluster = "";
 	expect(1, 0, "");
 	where.cluster = "la";
-	expect(1, JOBSTACK_ECONFLICT, "the cluster that answers is \"lab\", not \"la\" (see $SLURM_CONF)");
+	(void)setenv("SLURM_CONF", "/dev/null", 1);
+	expect(1, JOBSTACK_ECONFLICT,
+	       "the cluster that answers is \"lab\", not \"la\": type `unset SLURM_CONF`, or set it to the slurm.conf "
+	       "of "
+	       "\"la\"");
+	(void)unsetenv("SLURM_CONF");
+	expect(1, JOBSTACK_ECONFLICT,
+	       "the cluster that answers is \"lab\", not \"la\": set SLURM_CONF to the slurm.conf of \"la\", or use a "
+	       "host of that cluster");
 	assert_int_equal(js_slurm_jobs(&where, 1, ids, 2, jobs, &error), JOBSTACK_ECONFLICT);
 	assert_int_equal(jobs[0].found, 0);
 	where.cluster = NULL;
@@ -547,7 +556,9 @@ static void test_command_failures(void **state)
 	where.cluster = "a";
 	wrap_squeue(HEAD ROW("5", "FAILED"));
 	wrap_command("scontrol", "echo 'ClusterName             = b'");
-	expect(5, JOBSTACK_ECONFLICT, "the cluster that answers is \"b\", not \"a\" (see $SLURM_CONF)");
+	expect(5, JOBSTACK_ECONFLICT,
+	       "the cluster that answers is \"b\", not \"a\": set SLURM_CONF to the slurm.conf of \"a\", or use a "
+	       "host of that cluster");
 	wrap_command("scontrol", "echo 'Welcome to ClusterName = a'; exit 1");
 	expect(5, JOBSTACK_EFILE, "Slurm: scontrol printed nothing that jobstack can read (exit status 1)");
 	wrap_command("scontrol", "echo Hello; echo 'ClusterName             = a'");
