@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "server/owner.h"
 #include "server/server.h"
 
@@ -21,6 +22,9 @@
 
 #define SIGN "# Written by jobstack server"
 #define DATA "# data" /* the line of a client's file that names the server's directory */
+/* the lines of my.cnf with the options that are kept */
+#define BIND "# bind"
+#define MEMORY "# memory"
 
 /* NAME="VALUE" as MySQL's readers take it. */
 static void add_option_line(struct js_buf *t, const char *name, const char *text)
@@ -113,7 +117,12 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	struct js_buf t = {0};
 
 	js_layout_join(pid_file, layout->run, "pid");
-	js_buf_str(&t, SIGN " at each start; changes here are lost.\n[mysqld]\n");
+	js_buf_str(&t, SIGN " at each start; changes here are lost.\n");
+	if (config->kept.bind[0] != '\0')
+		js_buf_printf(&t, BIND "=%s\n", config->kept.bind);
+	if (config->kept.memory != 0)
+		js_buf_printf(&t, MEMORY "=%" PRIu64 "\n", config->kept.memory);
+	js_buf_str(&t, "[mysqld]\n");
 	if (program->basedir[0] != '\0')
 		add_option_line(&t, "basedir", program->basedir);
 	add_option_line(&t, "datadir", layout->data);
@@ -138,6 +147,21 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	js_buf_str(&t, fixed);
 	/* it contains no secret, and the server's user must read it */
 	return replace_and_wipe(layout->config, 0644, &t, error);
+}
+
+void js_config_kept(const struct js_layout *layout, struct js_config_kept *kept)
+{
+	struct js_buf t = {0};
+	char memory[32];
+
+	*kept = (struct js_config_kept){0};
+	if (js_file_read(layout->config, &t) == 0 && t.len > 0) {
+		if (js_owner_value(t.data, BIND, kept->bind, sizeof(kept->bind)) != 0)
+			kept->bind[0] = '\0';
+		if (js_owner_value(t.data, MEMORY, memory, sizeof(memory)) == 0)
+			(void)js_num_u64(memory, JS_SERVER_MEMORY_MIN, UINT64_MAX, &kept->memory);
+	}
+	js_buf_free(&t);
 }
 
 int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,

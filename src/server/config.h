@@ -15,11 +15,18 @@
 #define JS_CONFIG_FILES_MIN 2010 /* the least: one per connection, and some 800 for the server itself */
 #define JS_CONFIG_PASSWORD 49	 /* the size of a password */
 
+/* Options of a start that hold for later ones. */
+struct js_config_kept {
+	char bind[256];	 /* "": none */
+	uint64_t memory; /* 0: none */
+};
+
 /* What each start decides. */
 struct js_config {
 	const char *listen, *socket;
 	unsigned port;
 	uint64_t memory; /* bytes for the buffer pool */
+	struct js_config_kept kept;
 };
 
 /* Reads the password of the database user, or creates one.  The caller wipes PASSWORD. */
@@ -28,9 +35,12 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 /* A new one. */
 void js_config_make_password(char password[JS_CONFIG_PASSWORD]);
 
-/* Writes my.cnf, the only option file that the server reads. */
+/* Writes my.cnf, the only option file that the server reads.  Comments in it have the options that are kept. */
 int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
 		     struct jobstack_error *error);
+
+/* Reads the options that my.cnf keeps. */
+void js_config_kept(const struct js_layout *layout, struct js_config_kept *kept);
 
 /* Writes init.sql, which the server executes at its start and only WHO can read, and root.cnf, with which the server's
  * owner can log in through the socket.  init.sql contains the password: remove it when the server is ready. */

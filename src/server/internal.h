@@ -13,14 +13,19 @@
  */
 #define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
 
+/* Where a start with this --bind (NULL: without one) listens: there, else where the last start was told to, else on
+ * JS_SERVER_BIND.  EUSAGE: that is not this host. */
+int js_server_address(const struct js_layout *layout, const char *bind, struct js_net *net,
+		      struct jobstack_error *error);
+
 /* Makes the data directory with the system tables, unless it is there.  It is made under another name and renamed when
  * it is whole and on disk; killed before, the next call starts from the beginning.  Returns 0 or
  * an error; what the installer said of a failure goes to the log. */
 int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
 
-/* Whether PROGRAM may serve the data that are there: 0, or ECONFLICT, and ERROR says what to type.  Data of an older
- * MariaDB need their copy first, which js_server_upgrade makes; those of a newer one, or of MySQL, are not MariaDB's to
- * open.  Data that do not say who wrote them are left to the server. */
+/* Whether PROGRAM may serve the data that are there: 0, or ECONFLICT.  Data of an older MariaDB need their copy first,
+ * which js_server_upgrade makes (JS_WHY_OLD_DATA); those of a newer one, or of MySQL, are not MariaDB's to open.  Data
+ * that do not say who wrote them are left to the server. */
 int js_upgrade_check(const struct js_layout *layout, const struct js_program *program, struct jobstack_error *error);
 
 /* Flushes the new directory FROM to disk, and then renames it: its final name says that it is complete. */

@@ -20,14 +20,14 @@
 struct js_server_options {
 	const char *data;	 /* the server's directory */
 	const char *client_file; /* where the client's option file goes */
-	const char *bind;	 /* what clients connect to; NULL: JS_SERVER_BIND */
+	const char *bind;	 /* what clients connect to; NULL: as the last start, else JS_SERVER_BIND */
 	unsigned port;		 /* 0: the last one, if it is free, else any free port */
 	const char *program;	 /* the server program; NULL: look for it */
 	const char *user;	 /* as root: the user that runs it; NULL: the owner of the data, mysql or nobody */
-	uint64_t memory;	 /* InnoDB's buffer pool in bytes; 0: JS_SERVER_MEMORY */
+	uint64_t memory;	 /* InnoDB's buffer pool in bytes; 0: as the last start, else JS_SERVER_MEMORY */
 	int takeover;		 /* start although a server on another host has the directory */
 	const char *ended_job;	 /* the same, if that server was in this Slurm job, which has ended; or NULL */
-	const char *job;	 /* the Slurm job that we are in, for the record; or NULL */
+	const char *job;	 /* the Slurm job that we are in, for the record; or NULL.  Its options are not kept */
 	const char *cluster;	 /* and its Slurm cluster; or NULL */
 	int foreground;		 /* the server ends when this process does; js_server_wait follows */
 	const char *search_path; /* $PATH, or NULL */
@@ -55,7 +55,8 @@ struct js_server_info {
 
 /* Starts the server and waits until it takes connections; initialises the data the first time.  INFO is filled on
  * success.  Returns 0, or 1 if it was already running (a missing client file has been written again).  ECONFLICT:
- * another host has it, or it runs at another address.  ENODB: it does not start. */
+ * another host has it, or it runs at another address, or the data are an older MariaDB's (JS_WHY_OLD_DATA:
+ * js_server_upgrade serves them).  ENODB: it does not start. */
 int js_server_start(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error);
 
 /* After a start in the foreground: waits for the server's end, or stops it when *STOP is set.  *STATUS is its exit

@@ -44,7 +44,9 @@ struct start {
 	struct js_work work;
 	struct js_program program;
 	struct js_net net;
-	struct js_owner owner; /* of the server that runs or is being started */
+	struct js_owner owner;		 /* of the server that runs or is being started */
+	struct js_config_kept had, kept; /* what the last start kept, and what this one does */
+	uint64_t memory;
 	char client_file[JS_LAYOUT_PATH];
 	char password[JS_CONFIG_PASSWORD];
 	int child; /* the server is our own child, not known to have ended */
@@ -142,13 +144,19 @@ static void warn_of_low_limits(const struct start *s)
 			       limits[i].what, JS_CONFIG_CONNECTIONS);
 }
 
+static struct js_config fill_configuration(const struct start *s, const struct js_config_kept *kept)
+{
+	return (struct js_config){.listen = s->net.listen,
+				  .socket = s->owner.socket,
+				  .port = s->owner.port,
+				  .memory = s->memory,
+				  .kept = *kept};
+}
+
 /* Writes my.cnf and init.sql. */
 static int write_configuration(struct start *s)
 {
-	struct js_config config = {.listen = s->net.listen,
-				   .socket = s->owner.socket,
-				   .port = s->owner.port,
-				   .memory = s->options->memory != 0 ? s->options->memory : JS_SERVER_MEMORY};
+	struct js_config config = fill_configuration(s, &s->kept);
 
 	JS_TRY(js_config_server(&s->work.layout, &s->program, &config, s->error));
 	return js_config_init(&s->work.layout, &s->program, &config, &s->work.who, s->password, s->error);
@@ -318,12 +326,49 @@ static int try_port(struct start *s)
 	return 0;
 }
 
+int js_server_address(const struct js_layout *layout, const char *bind, struct js_net *net,
+		      struct jobstack_error *error)
+{
+	struct js_config_kept kept;
+
+	js_config_kept(layout, &kept);
+	if (bind != NULL || kept.bind[0] == '\0')
+		return js_net_resolve(bind != NULL ? bind : JS_SERVER_BIND, net, error);
+	if (js_net_resolve(kept.bind, net, NULL) == 0)
+		return 0;
+	return js_error_set(error, JOBSTACK_EUSAGE,
+			    "%s, the address of the last start, is not this host's: give --bind HOST, such as --bind "
+			    "\"$(hostname)\"",
+			    kept.bind);
+}
+
+/* Takes what was not given now from the last start, and keeps what was given.  The jobs of `server submit` do neither:
+ * each is given all its options, and its address is that of its node. */
+static int complete_options(struct start *s)
+{
+	const struct js_server_options *o = s->options;
+
+	js_config_kept(&s->work.layout, &s->had);
+	s->kept = s->had;
+	s->memory = o->memory != 0 ? o->memory : JS_SERVER_MEMORY;
+	if (o->job != NULL)
+		return js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error);
+	if (o->memory != 0)
+		s->kept.memory = o->memory;
+	else if (s->had.memory != 0)
+		s->memory = s->had.memory;
+	if (o->bind != NULL)
+		(void)snprintf(s->kept.bind, sizeof(s->kept.bind), "%s", o->bind);
+	return js_server_address(&s->work.layout, o->bind, &s->net, s->error);
+}
+
 /* Starts the server, which does not run. */
 static int start_new_server(struct start *s)
 {
 	unsigned avoid = 0;
 	int status = 0;
 
+	JS_TRY(complete_options(s));
 	if (s->net.odd)
 		js_log(s->work.log, JOBSTACK_LOG_INFO,
 		       "on this machine %s is a loopback address, so the server listens on all addresses of the "
@@ -354,7 +399,10 @@ static int start_new_server(struct start *s)
 	if (status == 1)
 		status = js_error_set(s->error, JOBSTACK_ENODB,
 				      "no free port: other programs took each chosen port first");
-	if (status != 0) {
+	if (status != 0) { /* what did not work is not kept */
+		struct js_config config = fill_configuration(s, &s->had);
+
+		(void)js_config_server(&s->work.layout, &s->program, &config, NULL);
 		js_owner_sweep(&s->owner);
 		return status;
 	}
@@ -427,7 +475,8 @@ static int check_start_options(struct start *s)
 		return js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
 				    (int)(JS_SERVER_MEMORY_MIN >> 20));
 	JS_TRY(js_layout_who(&s->work.layout, o->user, &s->work.who, s->error));
-	JS_TRY(js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error));
+	if (o->bind != NULL)
+		JS_TRY(js_net_resolve(o->bind, &s->net, s->error));
 	s->work.env = js_task_env(o->environment, NULL);
 	if (s->work.env == NULL)
 		return js_error_memory(s->error);

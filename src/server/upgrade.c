@@ -70,11 +70,8 @@ int js_upgrade_check(const struct js_layout *layout, const struct js_program *pr
 	name_copy(layout, text, kept);
 	if (access(kept, F_OK) == 0) /* upgraded, or about to be */
 		return 0;
-	return js_error_set(
-		error, JOBSTACK_ECONFLICT,
-		"the data are of MariaDB %s, and %s is newer (%s): `jobstack server upgrade`, with the same options, "
-		"keeps a copy of the data and starts it",
-		text, program->path, program->text);
+	return js_error_why(error, JOBSTACK_ECONFLICT, JS_WHY_OLD_DATA,
+			    "the data are of MariaDB %s, and %s is newer (%s)", text, program->path, program->text);
 }
 
 /* WHO: as this user; NULL: as ourselves. */
@@ -181,9 +178,9 @@ static int put_back(const struct js_work *work, const char *kept, const char *ha
 	js_layout_remove(aside, &work->who);
 	if (why.code == 0)
 		js_log(work->log, JOBSTACK_LOG_WARNING,
-		       "the data of %s are back as they were: `jobstack server start --program FILE` starts them with "
-		       "the older server%s%s",
-		       text, *had != '\0' ? ", which was " : "", had);
+		       "the data of %s are back as they were: `jobstack server start --program %s` starts them with "
+		       "the older server",
+		       text, *had != '\0' ? had : "FILE");
 	return error->code;
 }
 
@@ -194,6 +191,7 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	struct js_server_options start = *options;
 	struct js_program program;
 	struct js_server_info old;
+	struct js_net net;
 	char text[64] = "", beside[JS_LAYOUT_PATH + 16], *slash;
 	uint64_t need;
 	unsigned had;
@@ -224,6 +222,10 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "less than %" PRIu64 " MB are free under %s, which the copy of the data needs",
 				      need, work.layout.dir);
+	if (start.bind == NULL && old.owner.bind[0] != '\0')
+		start.bind = old.owner.bind;
+	else if (status == 0 && program.version > had)
+		status = js_server_address(&work.layout, start.bind, &net, error);
 	if (status != 0 || program.version == had) {
 		free(work.env);
 		return status != 0 ? status : 1;
@@ -235,11 +237,10 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	if (status != 0)
 		js_log(work.log, JOBSTACK_LOG_WARNING,
 		       "not upgraded, and the server may be stopped: repeat the command, or `jobstack server start`");
-	if (start.bind == NULL && old.owner.bind[0] != '\0')
-		start.bind = old.owner.bind;
 	start.program = program.path;
 	if (status == 0 && js_server_start(&start, info, error) < 0)
-		status = put_back(&work, kept, old.owner.program, text, error);
+		status = put_back(&work, kept, strcmp(old.owner.program, program.path) != 0 ? old.owner.program : "",
+				  text, error);
 	if (status == 0) {
 		(void)snprintf(beside, sizeof(beside), "%s", program.path);
 		slash = strrchr(beside, '/');

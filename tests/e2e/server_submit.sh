@@ -98,6 +98,23 @@ check '... ends the chain' wait_for 30 chain_is 0
 is '... and the server, cleanly' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 check '... its job too' wait_for 20 state_is "$third" COMPLETED
 
+# ---- a newer MariaDB comes while the chain goes on: the next job leaves the data alone, and says what to type
+older=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 300 --parsable)
+check 'a chain with an older server' wait_for 20 has_next "$older"
+newer=$NEXT
+for info in data/data/*upgrade_info; do printf 10.5.23-MariaDB >"$info"; done
+scancel --signal=TERM --batch "$older"
+check 'the next job does not start a newer one' wait_for 60 state_is "$newer" FAILED
+check '... the chain ends' wait_for 20 chain_is 0
+like '... status names the log' "$(server status)" "stopped.*log of the last job: $data.job-$newer.log"
+upgrade=$(sed -n 's/.*the data are of MariaDB 10.5.23, and .* is newer .*: `\(.*\)` keeps a copy of the data and starts it$/\1/p' "data.job-$newer.log")
+is '... which says what to type' "$upgrade" "jobstack server upgrade --data=$data --client-file=$HOME/.config/jobstack/client.cnf --memory=32M"
+check '... then' log_says "$newer" 'then `jobstack server stop`, and `jobstack server submit` with its options as before'
+check 'the upgrade' eval "$upgrade -q"
+check '... keeps a copy' test -d data/data.10.5.23/mysql
+is '... all is there' "$(ledger s)" '8 0 0 0 0 0'
+server stop -q
+
 # ---- scancel by a person does the same
 fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 300 --parsable)
 check 'another chain' wait_for 20 has_next "$fourth"

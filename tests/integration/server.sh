@@ -210,6 +210,16 @@ check "the certificate is good for that address" gives 0 sql "$CNF" "SELECT k FR
 check "and of the same CA" test "$(sha256sum <"$T/a/tls/ca.pem")" = "$before"
 check "a fixed port that is taken is told" both 1 "can't be used" server c start --port "$port"
 gives 0 server a stop
+check "the next start keeps the address" both 0 "running: 127.0.0.2:" server a start --memory 48M
+gives 0 server a stop
+check "and the one after that" both 0 "running: 127.0.0.2:" server a start
+check "it keeps the memory, too" grep -qx innodb_buffer_pool_size=50331648 "$T/a/my.cnf"
+gives 0 server a stop
+cp "$T/a/my.cnf" "$T/kept.cnf"
+sed -i 's/^# bind=.*/# bind=192.0.2.77/' "$T/a/my.cnf"
+check "a kept address of another host is refused" both 2 \
+	'192.0.2.77, the address of the last start, is not this host'"'"'s: give --bind HOST, such as --bind "$(hostname)"' server a start
+cp "$T/kept.cnf" "$T/a/my.cnf"
 name=$(uname -n)
 if getent hosts "$name" >/dev/null; then
 	check "a host name as address" gives 0 server a start --bind "$name"
@@ -385,8 +395,10 @@ mkdir "$T/aside"
 mv "$T"/a/data/ibdata1 "$T/aside/"
 printf 'nonsense' >"$T/a/data/ibdata1"
 chown --reference="$T/a/data" "$T/a/data/ibdata1"
-check "a server that can't start gives 69" both 69 "$T/a/error.log" server a start
+check "a server that can't start gives 69" both 69 "$T/a/error.log" server a start --bind 127.0.0.3 --memory 64M
 check "with its log's last lines" says "| "
+check "its options are not kept" grep -qx '# memory=50331648' "$T/a/my.cnf"
+check "nor its address" grep -qx '# bind=localhost' "$T/a/my.cnf"
 check "and leaves no record" not test -e "$T/a/owner"
 mv "$T/aside/ibdata1" "$T/a/data/ibdata1"
 check "mended, it starts" gives 0 server a start

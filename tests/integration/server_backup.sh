@@ -115,15 +115,23 @@ check 'data of a newer server' says 1 'the data are of MariaDB 99.1.2, and .* is
 written_by 8.0.36
 check 'data of MySQL' says 1 'has data of MySQL 8.0.36: name its server with --program' server a start
 old
-check 'data of an older server' says 1 'the data are of MariaDB 10.5.23, and .* is newer .*: `jobstack server upgrade`' server a start
+check 'data of an older server' says 1 'the data are of MariaDB 10.5.23, and .* is newer .*: `jobstack server upgrade .*`' server a start --memory 32M
+upgrade=$(server a start --memory 32M 2>&1 | sed -n 's/.*: `\(.*\)` keeps a copy of the data and starts it$/\1/p')
+is '... with what to type' "$upgrade" "jobstack server upgrade --data $PWD/a --client-file $PWD/a.cnf --memory 32M"
 printf '#!/bin/bash\n[[ $* == *--version* ]] || exec mariadbd "$@"\necho "mariadbd  Ver 10.5.23-MariaDB for Linux"\n' >older
 chmod 755 older
-check '... and an older server starts them' server a start -q --memory 32M --program "$PWD/older"
+check '... and an older server starts them' server a start -q --memory 32M --program "$PWD/older" --bind 127.0.0.2
 printf '#!/bin/bash\n[[ $* != *--version* ]] || exec mariadbd "$@"\nexit 3\n' >bad && chmod 755 bad
-check 'a server that does not start' says 69 'data of 10.5.23 are back as they were.*ended with status 3' server a upgrade --program "$PWD/bad"
-check '... and the older one starts again' server a start -q --memory 32M --program "$PWD/older"
+check 'a server that does not start' says 69 "data of 10.5.23 are back as they were: .jobstack server start --program $PWD/older. .*ended with status 3" \
+	server a upgrade --program "$PWD/bad"
+check '... and the older one starts again' server a start -q --program "$PWD/older"
+server a stop -q
+check 'an upgrade of a server that can not start here' says 2 '192.0.2.77 .* is not this host' server a upgrade --bind 192.0.2.77
+check '... copies nothing' test ! -e a/data.10.5.23
+server a start -q --program "$PWD/older"
 before=$(counts a)
-check 'upgraded' server a upgrade -q --memory 32M
+check 'upgraded' eval "$upgrade -q"
+is '... at the same address' "$(grep '^host=' a.cnf)" host=127.0.0.2
 check '... the copy is there' test -d a/data.10.5.23/mysql
 is '... the data are the same' "$(counts a)" "$before"
 check '... and say so' grep -q '^1[01]' a/data/*upgrade_info

@@ -14,11 +14,13 @@
 #include "cli/sbatch.h"
 #include "slurm/env.h"
 
+#include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROOF_US (900 * JS_SECOND_US) /* so long a failed node has time to return, or to be declared down by Slurm */
@@ -99,6 +101,27 @@ int cli_server_jobs_write(const char *data, const char *text, const char *cluste
 	(void)snprintf(lines, sizeof(lines), "%s\n%s%s%s", text, cluster[0] != '\0' ? "cluster=" : "", cluster,
 		       cluster[0] != '\0' ? "\n" : "");
 	return js_file_replace(cli_server_beside(data, ".jobs"), 0644, lines, strlen(lines));
+}
+
+const char *cli_server_job_log(const char *data)
+{
+	static char newest[CLI_PATH + 32];
+	struct timespec when = {0};
+	struct stat st;
+	glob_t g;
+
+	newest[0] = '\0';
+	if (glob(cli_server_beside(data, ".job-*.log"), 0, NULL, &g) != 0)
+		return NULL;
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		if (stat(g.gl_pathv[i], &st) == 0 &&
+		    (st.st_mtim.tv_sec > when.tv_sec ||
+		     (st.st_mtim.tv_sec == when.tv_sec && st.st_mtim.tv_nsec > when.tv_nsec))) {
+			when = st.st_mtim;
+			(void)snprintf(newest, sizeof(newest), "%s", g.gl_pathv[i]);
+		}
+	globfree(&g);
+	return newest[0] != '\0' ? newest : NULL;
 }
 
 const char *cli_server_cluster(void)

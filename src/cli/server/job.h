@@ -41,6 +41,9 @@ const char *cli_server_beside(const char *data, const char *suffix);
 void cli_server_jobs(const char *data, char text[64]);
 int cli_server_jobs_write(const char *data, const char *text, const char *cluster);
 
+/* The messages of the chain's last job, in a static buffer; NULL if there are none. */
+const char *cli_server_job_log(const char *data);
+
 /* Asks Slurm for the job JOB of CLUSTER (NULL or "": any), for at most LIMIT.  Returns what js_slurm_job returns; also
  * 1 if JOB is not a number. */
 int cli_server_job_ask(const char *job, const char *cluster, int64_t limit_us, struct js_slurm_job *out,

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/utf8.h"
 #include "cli/server/data.h"
 #include "cli/server/job.h"
@@ -40,7 +41,7 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.data)},
 	{0, "bind", "HOST",
 	 "the name or address at which the compute nodes reach this host\n"
-	 "(default: " JS_SERVER_BIND ", only this host)",
+	 "(default: that of the last start, else " JS_SERVER_BIND ", only this host)",
 	 CLI_NAME(&server.bind)},
 	{0, "port", "N", "the TCP port (default: a free one, kept for later starts)",
 	 CLI_NUMBER(&port, 1, 65535, CLI_SERVER_PORT)},
@@ -52,7 +53,8 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.client_file)},
 	{0, "user", "NAME", "as root: run the server as this user (default: mysql, else nobody)",
 	 CLI_NAME(&server.user)},
-	{0, "memory", "SIZE", "the server's cache, innodb_buffer_pool_size (default: 256M)",
+	{0, "memory", "SIZE",
+	 "the server's cache, innodb_buffer_pool_size\n(default: that of the last start, else 256M)",
 	 CLI_BY(cli_server_memory, &server.memory)},
 	{0, "takeover", NULL,
 	 "start although a server on another host has the directory;\n"
@@ -160,6 +162,9 @@ static void print_waiting_jobs(const struct js_server_info *i)
 
 static void print_status(const struct js_server_info *i)
 {
+	const char *job_log =
+		i->state == JS_SERVER_STOPPED || i->state == JS_SERVER_CRASHED ? cli_server_job_log(i->data) : NULL;
+
 	if (i->state == JS_SERVER_STOPPED && i->owner.host[0] == '\0')
 		(void)printf("stopped\ndata: %s%s\n", i->data, i->bytes == 0 ? " (none yet)" : "");
 	else if (i->state == JS_SERVER_CRASHED)
@@ -175,13 +180,42 @@ static void print_status(const struct js_server_info *i)
 		(void)printf("up: %s, since %s\n", view_duration(i->uptime_us).text,
 			     view_moment(i->owner.began_us).text);
 	print_waiting_jobs(i);
+	if (job_log != NULL)
+		(void)printf("log of the last job: %s\n", job_log);
 	if (i->bytes > 0)
 		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);
+}
+
+/* The data are an older MariaDB's: says how to upgrade them with the options of this call.  A job's address is its
+ * node's, and the upgrade runs elsewhere. */
+static int fail_old_data(struct cli *cli)
+{
+	struct cli_words line = {0};
+	struct js_buf text = {0};
+
+	cli_words_add(&line, "jobstack");
+	cli_words_add(&line, "server");
+	cli_words_add(&line, "upgrade");
+	for (int i = 1; i < cli->argc; i++)
+		if (cli->argv[i] != cli->words[0] && strncmp(cli->argv[i], "--again=", 8) != 0 &&
+		    (again.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
+			cli_words_add(&line, cli->argv[i]);
+	cli_words_quote(&text, &line);
+	cli_tell(cli, "%s: `%s` keeps a copy of the data and starts it", cli->error.text,
+		 text.failed || line.failed ? "jobstack server upgrade" : text.data);
+	if (again.n > 0)
+		cli_say(cli, "type that on a login node, then `jobstack server stop`, and `jobstack server submit` "
+			     "with its options as before");
+	cli_words_free(&line);
+	js_buf_free(&text);
+	return CLI_NO;
 }
 
 /* Like cli_fail, but without its advice to start a server when no database answers. */
 static int fail_server(struct cli *cli)
 {
+	if (cli->error.server_errno == JS_WHY_OLD_DATA)
+		return fail_old_data(cli);
 	if (cli->error.code != JOBSTACK_ENODB)
 		return cli_fail(cli);
 	(void)fprintf(stderr, "jobstack server: %s\n", cli->error.text);
