@@ -56,19 +56,27 @@ static const char *connect_input(const void *arg)
 	return dup2(*(const int *)arg, 0) == 0 ? NULL : "connecting its input";
 }
 
+/* Those beside the server understand its option file: MariaDB's and MySQL's have different options for TLS. */
+static int find_client(const struct js_backup *b, const char *const names[2], char path[JS_LAYOUT_PATH])
+{
+	for (int i = 0; i < 2 && b->program != NULL; i++)
+		if (js_program_beside(b->program, names[i], path) == 0)
+			return 0;
+	return js_program_search(names[0], b->search_path, path) == 0
+		       ? 0
+		       : js_program_search(names[1], b->search_path, path);
+}
+
 /* Starts the program of one of these names with ARGS behind the option file; with IN, the pipe is its input. */
 static int start_client(const struct js_backup *b, const char *const names[2], const char *const *args, int in,
 			struct client *c, struct jobstack_error *error)
 {
-	char defaults[JS_LAYOUT_PATH + 32], search[2 * JS_LAYOUT_PATH], beside[JS_LAYOUT_PATH] = "/usr";
+	char defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[48] = {c->path, defaults};
 	int fd[2], given, n = b->option_file != NULL ? 2 : 1;
 	struct js_child child = {.argv = argv, .group = JS_CHILD_GROUP, .death_signal = SIGTERM};
 
-	if (b->program != NULL)
-		(void)snprintf(beside, sizeof(beside), "%s", b->program);
-	(void)snprintf(search, sizeof(search), "%s/../bin:%s", dirname(beside), b->search_path);
-	if (js_program_search(names[0], search, c->path) != 0 && js_program_search(names[1], search, c->path) != 0)
+	if (find_client(b, names, c->path) != 0)
 		return js_error_set(error, JOBSTACK_EFILE,
 				    "%s was not found: install mariadb-client, or put it into $PATH", names[0]);
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", b->option_file);
@@ -98,6 +106,7 @@ static int start_client(const struct js_backup *b, const char *const names[2], c
 static int end_client(struct client *c, int status, struct jobstack_error *error)
 {
 	char text[1000] = "", *line, *last = text;
+	unsigned number = 0; /* of the server's error */
 	ssize_t n;
 	int end;
 
@@ -112,7 +121,8 @@ static int end_client(struct client *c, int status, struct jobstack_error *error
 		text[n > 0 ? n : 0] = '\0';
 		for (char *rest = text; (line = strsep(&rest, "\n")) != NULL;)
 			last = *line != '\0' ? line : last;
-		status = js_error_set(error, JOBSTACK_ENODB, "%s failed: %s", c->path, last);
+		(void)sscanf(last, "ERROR %5u", &number);
+		status = js_error_why(error, JOBSTACK_ENODB, number, "%s failed: %s", c->path, last);
 	}
 	js_file_close(&c->said);
 	return status;
@@ -123,9 +133,12 @@ static int is_stopped(const struct js_backup *b, struct jobstack_error *error)
 	return b->stop != NULL && *b->stop != 0 ? js_error_set(error, JOBSTACK_ESTOPPED, "stopped") : 0;
 }
 
-static int put_text(gzFile out, const char *text, size_t len)
+static int put_text(gzFile out, const char *text, size_t len, struct jobstack_error *error)
 {
-	return len == 0 || gzwrite(out, text, (unsigned)len) == (int)len ? 0 : -1;
+	errno = EIO;
+	return len == 0 || gzwrite(out, text, (unsigned)len) == (int)len
+		       ? 0
+		       : js_error_file(error, "no backup was made: the file can't be written");
 }
 
 /* The files of the schema, in order.  *N: how many. */
@@ -142,8 +155,8 @@ static int put_schema(const struct js_backup *b, gzFile out, unsigned *n, struct
 		if (status == 0 && len > 4 && strcmp(list[i]->d_name + len - 4, ".sql") == 0) {
 			js_layout_join(path, b->schema_dir, list[i]->d_name);
 			++*n;
-			if (js_file_read(path, &text) != 0 || put_text(out, text.data, text.len) != 0)
-				status = js_error_file(error, "%s can't be copied", path);
+			status = js_file_read(path, &text) != 0 ? js_error_file(error, "%s can't be read", path)
+								: put_text(out, text.data, text.len, error);
 		}
 		js_buf_free(&text);
 		free(list[i]);
@@ -186,8 +199,8 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 	if (in == NULL)
 		status = js_error_memory(error);
 	while (status == 0 && (n = getline(&line, &room, in)) > 0) {
-		if (strncmp(line, "/*M!999999", 10) != 0 && put_text(out, line, (size_t)n) != 0)
-			status = js_error_file(error, "the backup can't be written");
+		if (strncmp(line, "/*M!999999", 10) != 0)
+			status = put_text(out, line, (size_t)n, error);
 		JS_THEN(status, is_stopped(b, error));
 	}
 	if (status == 0 && !feof(in))
@@ -215,9 +228,9 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 		      "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'restore');\n"
 		      "DROP VIEW IF EXISTS JobManagement;\nDROP TABLE IF EXISTS moved_stack;\n" TABLES(TABLE_DROP),
 		      JS_ASIDE_HALF);
-	status = text.failed ? js_error_memory(error) : put_text(out, text.data, text.len);
+	status = text.failed ? js_error_memory(error) : put_text(out, text.data, text.len, error);
 	JS_THEN(status, put_schema(b, out, &n, error));
-	JS_THEN(status, put_text(out, "\n", 1));
+	JS_THEN(status, put_text(out, "\n", 1, error));
 	JS_THEN(status, put_dump(b, out, error));
 	js_buf_reset(&text);
 	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version<>%u;\n", JS_ASIDE_HALF);
@@ -225,7 +238,7 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 		js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'%s');\n", i,
 			      jobstack_version());
 	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version=%u;\n" ENDS, JS_ASIDE_HALF);
-	JS_THEN(status, text.failed ? js_error_memory(error) : put_text(out, text.data, text.len));
+	JS_THEN(status, text.failed ? js_error_memory(error) : put_text(out, text.data, text.len, error));
 	js_buf_free(&text);
 	return status;
 }
@@ -289,7 +302,7 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 {
 	char path[JS_LAYOUT_PATH], dir[JS_LAYOUT_PATH];
 	struct stat ours, there;
-	int status, fd;
+	int status, fd, closed;
 	gzFile out;
 
 	JS_TRY(js_layout_absolute(path, file, error));
@@ -311,18 +324,11 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 				    path);
 	}
 	out = ftruncate(fd, 0) == 0 ? gzdopen(fcntl(fd, F_DUPFD_CLOEXEC, 3), "wb1") : NULL;
-	errno = 0;
 	status = out == NULL ? js_error_memory(error) : put_backup(b, out, error);
-	if (status == 0 && gzclose(out) != Z_OK)
-		status = -1;
-	else if (status != 0 && out != NULL)
-		(void)gzclose(out);
-	if (status == 0 && (fsync(fd) != 0 || rename(path, file) != 0 || js_file_sync_dir(dir) < 0))
-		status = -1;
-	/* a file system tells late that it is full, and zlib does not keep the reason */
-	if (status == -1 || (status == JOBSTACK_EFILE && js_layout_full(dir, 1)))
-		status = js_error_set(error, JOBSTACK_EFILE, "%s can't be written%s: no backup was made", file,
-				      js_layout_full(dir, 1) ? ", its disk is full" : "");
+	errno = EIO; /* some file systems say only at the end that they are full */
+	closed = out == NULL || gzclose(out) == Z_OK;
+	if (status == 0 && (!closed || fsync(fd) != 0 || rename(path, file) != 0 || js_file_sync_dir(dir) < 0))
+		status = js_error_file(error, "no backup was made: %s can't be written", file);
 	if (status != 0)
 		(void)unlink(path);
 	(void)close(fd);

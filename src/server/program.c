@@ -52,6 +52,15 @@ int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_P
 	return found ? 0 : -1;
 }
 
+int js_program_beside(const char *program, const char *name, char out[JS_LAYOUT_PATH])
+{
+	int dir = (int)(strrchr(program, '/') - program); /* the path is absolute */
+
+	return snprintf(out, JS_LAYOUT_PATH, "%.*s/../bin/%s", dir, program, name) < JS_LAYOUT_PATH && is_program(out)
+		       ? 0
+		       : -1;
+}
+
 static int search_places(const char *name, char out[JS_LAYOUT_PATH])
 {
 	int found = 0;

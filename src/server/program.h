@@ -28,3 +28,6 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 /* Finds NAME in the server's archive, if that is here, else in SEARCH, else in the usual places for programs.  0, or
  * -1. */
 int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH]);
+
+/* Finds NAME where PROGRAM's package has its client programs.  0, or -1. */
+int js_program_beside(const char *program, const char *name, char out[JS_LAYOUT_PATH]);

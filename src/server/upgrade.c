@@ -136,14 +136,15 @@ static int copy_data(const struct js_work *work, const char *kept, struct jobsta
 }
 
 /* The tables of the server itself.  It works with those of the older one too, so a failure is only told. */
-static void upgrade_system_tables(const struct js_work *work, const char *search)
+static void upgrade_system_tables(const struct js_work *work, const struct js_program *program)
 {
 	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[] = {path, defaults, "--upgrade-system-tables", NULL};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", work->layout.root);
-	if (js_program_search("mariadb-upgrade", search, path) != 0)
+	if (js_program_beside(program->path, "mariadb-upgrade", path) != 0 &&
+	    js_program_search("mariadb-upgrade", work->search, path) != 0)
 		(void)js_error_set(&error, JOBSTACK_EFILE, "mariadb-upgrade was not found (package mariadb-client)");
 	else
 		(void)run_step(work, NULL, argv, &error);
@@ -192,7 +193,7 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	struct js_program program;
 	struct js_server_info old;
 	struct js_net net;
-	char text[64] = "", beside[JS_LAYOUT_PATH + 16], *slash;
+	char text[64] = "";
 	uint64_t need;
 	unsigned had;
 	int status;
@@ -241,12 +242,8 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	if (status == 0 && js_server_start(&start, info, error) < 0)
 		status = put_back(&work, kept, strcmp(old.owner.program, program.path) != 0 ? old.owner.program : "",
 				  text, error);
-	if (status == 0) {
-		(void)snprintf(beside, sizeof(beside), "%s", program.path);
-		slash = strrchr(beside, '/');
-		(void)snprintf(slash != NULL ? slash : beside, 16, "/../bin");
-		upgrade_system_tables(&work, beside);
-	}
+	if (status == 0)
+		upgrade_system_tables(&work, &program);
 	free(work.env);
 	return status;
 }

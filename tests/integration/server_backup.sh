@@ -40,8 +40,14 @@ check 'a file that is something else is not replaced' says 1 'is not a backup' s
 is '... and is as it was' "$(cat thesis)" thesis
 mkdir small && mount -t tmpfs -o size=4k none small
 at_end 'umount small'
-check 'a full disk' says 2 'its disk is full: no backup was made' server a backup small/one.gz
+check 'a full disk' says 2 'no backup was made: .*: No space left on device' server a backup small/one.gz
 is '... leaves nothing' "$(ls small)" ''
+check 'an older backup' eval 'mount -o remount,size=1m small && server a backup -q small/one.gz'
+cp small/one.gz older.gz
+head -c 2000000 /dev/zero >small/more 2>/dev/null
+check '... when the disk is full' says 2 'no backup was made: .*: No space left on device' server a backup small/one.gz
+check '... stays' cmp older.gz small/one.gz
+is '... and nothing else' "$(ls small)" $'more\none.gz'
 
 # bad input
 size=$(stat -c %s one.gz)
@@ -54,7 +60,7 @@ for f in cut1 cut2 cut3; do
 done
 check 'empty' says 2 'is not a backup' server b restore cut4
 check 'something else' says 2 'is not a backup' server b restore thesis
-check 'a database in use' says 1 'has 2 stacks, and 1 workers' server a restore one.gz
+check 'a database in use' says 1 '1 workers and pushes are alive in the database jobstack: let them end first' server a restore one.gz
 
 # a server that the client programs do not see, and tables of somebody else
 { cat a.cnf; grep -E '^(port|password|ssl-ca)=' b.cnf; } >mixed.cnf && chmod 600 mixed.cnf
@@ -76,14 +82,42 @@ check '... and the view' test "$(JOBSTACK_TEST_CNF=$PWD/b.cnf sql 'SELECT COUNT(
 rm waits
 numbered 21 22 | jobstack push -q -s one
 jobstack requeue -q -s one -t done >/dev/null
-check 'set back under its worker' server a restore -q one.gz --replace
-is '... what came later is gone' "$(jobstack status -s one --json | grep -o '"pushed":[0-9]*')" '"pushed":20'
+pushed() { jobstack status --defaults-file "$1.cnf" -s one --json | grep -o '"pushed":[0-9]*'; }
+check 'a worker is alive: refused' says 1 '1 workers and pushes are alive' server a restore one.gz --replace
+is '... the database is as it was' "$(pushed a)" '"pushed":22'
 kill -TERM "$worker"
 wait "$worker"
+check 'its stacks are not deleted unasked' says 1 'has 2 stacks: --replace deletes what it has' server a restore one.gz
+check 'set back' server a restore -q one.gz --replace
+is '... what came later is gone' "$(pushed a)" '"pushed":20'
+jobstack recover -q -s one # what ran at the time of the backup
+check '... but kept, in a file that is not replaced while it is read' says 1 'give that file another name first' server a restore a.replaced --replace
+mv a.replaced kept.gz
+check '... and can be had back' server a restore -q kept.gz --replace
+is '... all of it' "$(pushed a)" '"pushed":22'
+check 'set back again' server a restore -q one.gz --replace
 check 'a restore that is under way, or was cut short' eval "sql 'INSERT INTO jobstack_version VALUES(4294967295,UTC_TIMESTAMP(6),\"x\")'"
 check '... is refused to all' says 69 'a restore of the database is under way, or was cut short.*restore FILE --replace' jobstack status
 check '... is not taken for an empty database' says 1 'replace' server a restore one.gz
 check '... and can be repeated' server a restore -q one.gz --replace
+
+# a full disk under the server that is filled
+awk 'BEGIN { pad = sprintf("%0990d", 0); for (i = 1; i <= 20000; i++) printf "/%s/%06d\n", pad, i }' |
+	jobstack push -q -s big --defaults-file b.cnf -a -
+check 'a large backup' server b backup -q big.gz
+jobstack drop -q -y -s big --defaults-file b.cnf
+mkdir tiny && mount -t tmpfs -o size=400m,mode=711 none tiny
+at_end 'server tiny/c stop -q; umount tiny'
+check 'a server on a small disk' eval 'server tiny/c start -q --memory 32M && jobstack init -q --defaults-file tiny/c.cnf'
+numbered 1 3 | jobstack push -q -s one --defaults-file tiny/c.cnf
+check '... with 8 MB left' mount -o remount,size=$(($(du -sk tiny | cut -f1) + 8192))k tiny
+check 'what does not fit' says 69 "not restored: the database has again what it had before.*is full: free space on the server's disk" \
+	server tiny/c restore big.gz --replace
+is '... all of it' "$(pushed tiny/c)" '"pushed":3'
+check '... it balances' jobstack check -q --defaults-file tiny/c.cnf
+head -c 40000000 /dev/zero >tiny/more 2>/dev/null
+check 'no space for what it had' says 2 'not restored: the database is as it was.*No space left on device' server tiny/c restore one.gz --replace
+is '... it is' "$(pushed tiny/c)" '"pushed":3'
 
 # shared
 check 'an account that may only read' server a share -q --read-only reader.cnf
@@ -147,8 +181,10 @@ check '... the copy too' test -d a/data.10.5.23/mysql
 
 # moved
 check 'not to itself' says 2 'names the server that is to be moved' server a move a.cnf
-check 'workers must have ended' says 1 'workers and pushes are alive: let them end' server a move b.cnf
+check 'workers must have ended' says 1 'workers and pushes are alive in the database jobstack: let them end' server a move b.cnf
 jobstack recover -q -s one >/dev/null 2>&1
+check '... also those of the other one' says 1 'workers and pushes are alive' server a move b.cnf --replace
+jobstack recover -q -s one --defaults-file b.cnf >/dev/null 2>&1
 check 'a database in use is not overwritten' says 1 '--replace' server a move b.cnf
 sql 'INSERT INTO jobstack_version VALUES(4294967293,UTC_TIMESTAMP(6),"x")'
 check 'a move that was cut short' says 69 'repeat `jobstack server move FILE`' jobstack status

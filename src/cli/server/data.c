@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack server backup, restore, move.  Promises: a database in use is replaced only with --replace; after a move the
- * new database has been checked and has the same numbers, or the old one is still the one in use.
+ * jobstack server backup, restore, move.  Promises: a database in use is replaced only with --replace, and never while
+ * workers are alive; if a restore fails, what the database had is put back, or is in a file; after a move the new
+ * database has been checked and has the same numbers, or the old one is still the one in use.
  */
 #include "cli/server/data.h"
 
@@ -13,6 +14,7 @@
 #include "view/words.h"
 
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,16 +124,31 @@ static void close_place(struct place *p)
 	free((char *)(uintptr_t)p->backup.option_file);
 }
 
+/* Until its next step, a live worker would go on with entries that are ready for others when the database is set back.
+ */
+static int refuse_alive(const struct place *p)
+{
+	if (p->alive == 0)
+		return 0;
+	cli_tell(p->cli,
+		 "%" PRIu64 " workers and pushes are alive in the database %s: let them end first (SIGTERM drains a "
+		 "worker), or `jobstack recover -s NAME` if they are dead",
+		 p->alive, p->database);
+	return CLI_NO;
+}
+
 /* Only a database that nobody uses is filled, unless the user says otherwise. */
 static int refuse_used(struct place *p, int replace)
 {
-	int status = replace	 ? 0
-		     : p->schema ? p->alive > 0 || p->stacks > 0 || p->unread
-				 : js_backup_ask(&p->backup,
-						 "(SELECT COUNT(*) FROM information_schema.tables WHERE "
-						 "table_schema=DATABASE())=0",
-						 &p->cli->error);
+	int status;
 
+	JS_TRY(refuse_alive(p));
+	status = replace     ? 0
+		 : p->schema ? p->stacks > 0 || p->unread
+			     : js_backup_ask(&p->backup,
+					     "(SELECT COUNT(*) FROM information_schema.tables WHERE "
+					     "table_schema=DATABASE())=0",
+					     &p->cli->error);
 	if (status < 0)
 		return cli_fail(p->cli);
 	if (status > 0 && (!p->schema || p->unread))
@@ -140,11 +157,8 @@ static int refuse_used(struct place *p, int replace)
 			 "those that have names of jobstack's",
 			 p->database);
 	else if (status > 0)
-		cli_tell(p->cli,
-			 "the database %s has %" PRIu64 " stack%s, and %" PRIu64
-			 " workers and pushes are alive there: --replace deletes what it has, and its workers will "
-			 "stop",
-			 p->database, p->stacks, view_plural(p->stacks), p->alive);
+		cli_tell(p->cli, "the database %s has %" PRIu64 " stack%s: --replace deletes what it has", p->database,
+			 p->stacks, view_plural(p->stacks));
 	return status > 0 ? CLI_NO : 0;
 }
 
@@ -167,14 +181,14 @@ int cli_server_backup(struct cli *cli, const struct js_server_options *o, const 
 	return status;
 }
 
-/* Loads FILE, and compares each stack's counters with its rows. */
-static int load_and_check(struct place *p, const char *file)
+/* Compares each stack's counters with its rows, in a database that was just filled. */
+static int check_filled(struct place *p)
 {
 	struct cli *cli = p->cli;
-	int status = js_backup_load(&p->backup, file, &cli->error);
+	int status;
 
 	jobstack_disconnect(cli->handle);
-	JS_THEN(status, read_ledger(p));
+	status = read_ledger(p);
 	for (char *rest = p->ledger.data, *line; status == 0 && rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
 		char name[JOBSTACK_STACK_MAX + 1];
 
@@ -190,8 +204,55 @@ static int load_and_check(struct place *p, const char *file)
 	return status < 0 ? cli_fail(cli) : read_ledger(p) != 0 ? cli_fail(cli) : 0;
 }
 
+/* Writes what the database has to the file KEPT. */
+static int keep_replaced(struct place *p, const struct js_server_options *o, const char *file,
+			 char kept[JS_LAYOUT_PATH])
+{
+	struct jobstack_error *error = &p->cli->error;
+	struct stat had, given;
+	char dir[JS_LAYOUT_PATH];
+	int status;
+
+	(void)snprintf(kept, JS_LAYOUT_PATH, "%s", cli_server_beside(o->data, ".replaced"));
+	(void)snprintf(dir, sizeof(dir), "%s", kept);
+	(void)js_file_mkdirs(dirname(dir), 0700); /* the database need not be that of our server */
+	if (stat(kept, &had) == 0 && stat(file, &given) == 0 && had.st_dev == given.st_dev &&
+	    had.st_ino == given.st_ino)
+		status = js_error_set(error, JOBSTACK_ECONFLICT,
+				      "the restore writes what the database has to %s: give that file another name "
+				      "first, and restore it from there",
+				      file);
+	else
+		status = js_backup_write(&p->backup, kept, error);
+	if (status != 0) {
+		cli_tell(p->cli, "not restored: the database is as it was");
+		return cli_fail(p->cli);
+	}
+	return 0;
+}
+
+/* After a restore that failed.  KEPT: what the database had before; "": it had no stacks, or could not be read. */
+static void put_back(struct place *p, const char *kept)
+{
+	struct jobstack_error why = JOBSTACK_ERROR_INIT;
+
+	p->backup.stop = NULL; /* also if it was stopped */
+	if (*kept == '\0')
+		cli_tell(p->cli, "not restored: every program refuses the database until a restore with --replace "
+				 "succeeds");
+	else if (js_backup_load(&p->backup, kept, &why) == 0)
+		cli_tell(p->cli, "not restored: the database has again what it had before");
+	else
+		cli_tell(p->cli,
+			 "not restored, and what the database had could not be put back (%s): repeat `jobstack server "
+			 "restore %s --replace%s%s`",
+			 why.text, kept, p->cli->defaults_file != NULL ? " --client-file " : "",
+			 p->cli->defaults_file != NULL ? p->cli->defaults_file : "");
+}
+
 int cli_server_restore(struct cli *cli, const struct js_server_options *o, const char *file, int replace)
 {
+	char kept[JS_LAYOUT_PATH] = "";
 	struct place p;
 	int status;
 
@@ -201,8 +262,14 @@ int cli_server_restore(struct cli *cli, const struct js_server_options *o, const
 	status = open_place(&p, cli, o);
 	if (status == 0)
 		status = refuse_used(&p, replace);
+	if (status == 0 && p.stacks > 0)
+		status = keep_replaced(&p, o, file, kept);
+	if (status == 0 && js_backup_load(&p.backup, file, &cli->error) != 0) {
+		put_back(&p, kept);
+		status = cli_fail(cli);
+	}
 	if (status == 0)
-		status = load_and_check(&p, file);
+		status = check_filled(&p);
 	if (status == 0 && !cli->quiet)
 		(void)printf("restored and checked: %" PRIu64 " stack%s, %" PRIu64 " entries\n", p.stacks,
 			     view_plural(p.stacks), p.entries);
@@ -210,6 +277,8 @@ int cli_server_restore(struct cli *cli, const struct js_server_options *o, const
 		cli_say(cli,
 			"entries that ran at the time of the backup return to the queue when their workers' leases "
 			"end, or by `jobstack recover`");
+	if (status == 0 && *kept != '\0')
+		cli_say(cli, "what the database had before is in %s", kept);
 	close_place(&p);
 	return status;
 }
@@ -248,7 +317,9 @@ static int fill_other(struct place *from, struct place *to, const char *kept)
 	if (status == 0 && js_backup_write(&from->backup, kept, &from->cli->error) != 0)
 		status = cli_fail(from->cli);
 	filled = status == 0;
-	JS_THEN(status, load_and_check(to, kept));
+	if (status == 0 && js_backup_load(&to->backup, kept, &to->cli->error) != 0)
+		status = cli_fail(to->cli);
+	JS_THEN(status, check_filled(to));
 	JS_THEN(status, compare_again(from, to));
 	if (status == 0 && set_aside(from, JS_ASIDE_MOVED, 1) != 0)
 		status = cli_fail(from->cli);
@@ -292,14 +363,8 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 		else if ((from.why == JS_ASIDE_MOVING && set_aside(&from, JS_ASIDE_MOVING, 0) != 0) ||
 			 read_ledger(&from) != 0)
 			status = cli_fail(cli);
-		else if (from.alive > 0) {
-			cli_tell(cli,
-				 "%" PRIu64
-				 " workers and pushes are alive: let them end first (`jobstack pause -s NAME`, or "
-				 "SIGTERM, drains workers)",
-				 from.alive);
-			status = CLI_NO;
-		}
+		else
+			status = refuse_alive(&from);
 	}
 	if (status == 0)
 		status = refuse_used(&to, replace);
