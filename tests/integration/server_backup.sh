@@ -118,6 +118,7 @@ check '... it balances' jobstack check -q --defaults-file tiny/c.cnf
 head -c 40000000 /dev/zero >tiny/more 2>/dev/null
 check 'no space for what it had' says 2 'not restored: the database is as it was.*No space left on device' server tiny/c restore one.gz --replace
 is '... it is' "$(pushed tiny/c)" '"pushed":3'
+rm tiny/more
 
 # shared
 check 'an account that may only read' server a share -q --read-only reader.cnf
