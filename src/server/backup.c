@@ -102,11 +102,25 @@ static int start_client(const struct js_backup *b, const char *const names[2], c
 	return c->pid < 0 ? (int)c->pid : 0;
 }
 
+/* The number of the server's error in what a client program says, or 0: "ERROR N (...) at line ..." of the client, "...
+ * (N)" of the dump program. */
+static unsigned find_error_number(const char *text)
+{
+	const char *last = strrchr(text, '(');
+	unsigned number = 0;
+
+	if (sscanf(text, "ERROR %5u", &number) != 1 && last != NULL)
+		(void)sscanf(last, "(%5u)", &number);
+	if (number == 1005 && strstr(text, "errno: 135") != NULL)
+		number = 1114; /* no table can be made, because the disk is full */
+	return number;
+}
+
 /* Waits for its end, or brings it about if STATUS is not 0 already.  Its last line becomes the error. */
 static int end_client(struct client *c, int status, struct jobstack_error *error)
 {
 	char text[1000] = "", *line, *last = text;
-	unsigned number = 0; /* of the server's error */
+	unsigned number;
 	ssize_t n;
 	int end;
 
@@ -121,7 +135,7 @@ static int end_client(struct client *c, int status, struct jobstack_error *error
 		text[n > 0 ? n : 0] = '\0';
 		for (char *rest = text; (line = strsep(&rest, "\n")) != NULL;)
 			last = *line != '\0' ? line : last;
-		(void)sscanf(last, "ERROR %5u", &number);
+		number = find_error_number(last);
 		status = js_error_why(error, JOBSTACK_ENODB, number, "%s failed: %s", c->path, last);
 	}
 	js_file_close(&c->said);

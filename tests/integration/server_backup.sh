@@ -102,21 +102,22 @@ check '... is not taken for an empty database' says 1 'replace' server a restore
 check '... and can be repeated' server a restore -q one.gz --replace
 
 # a full disk under the server that is filled
-awk 'BEGIN { pad = sprintf("%0990d", 0); for (i = 1; i <= 20000; i++) printf "/%s/%06d\n", pad, i }' |
+awk 'BEGIN { pad = sprintf("%03990d", 0); for (i = 1; i <= 30000; i++) printf "/%s/%06d\n", pad, i }' |
 	jobstack push -q -s big --defaults-file b.cnf -a -
 check 'a large backup' server b backup -q big.gz
 jobstack drop -q -y -s big --defaults-file b.cnf
-mkdir tiny && mount -t tmpfs -o size=400m,mode=711 none tiny
+mkdir tiny && mount -t tmpfs -o size=1g,mode=711 none tiny
 at_end 'server tiny/c stop -q; umount tiny'
 check 'a server on a small disk' eval 'server tiny/c start -q --memory 32M && jobstack init -q --defaults-file tiny/c.cnf'
 numbered 1 3 | jobstack push -q -s one --defaults-file tiny/c.cnf
-check '... with 8 MB left' mount -o remount,size=$(($(du -sk tiny | cut -f1) + 8192))k tiny
+# the server takes 64 MB at a time for its own tablespace, and returns none of it
+check '... with 90 MB left' mount -o remount,size=$(($(du -sk tiny | cut -f1) + 92160))k tiny
 check 'what does not fit' says 69 "not restored: the database has again what it had before.*is full: free space on the server's disk" \
 	server tiny/c restore big.gz --replace
 is '... all of it' "$(pushed tiny/c)" '"pushed":3'
 check '... it balances' jobstack check -q --defaults-file tiny/c.cnf
-head -c 40000000 /dev/zero >tiny/more 2>/dev/null
-check 'no space for what it had' says 2 'not restored: the database is as it was.*No space left on device' server tiny/c restore one.gz --replace
+head -c 400000000 /dev/zero >tiny/more 2>/dev/null
+check 'no space for what it had' says 69 'not restored: the database is as it was.*(No space left on device|: free space)' server tiny/c restore one.gz --replace
 is '... it is' "$(pushed tiny/c)" '"pushed":3'
 rm tiny/more
 
