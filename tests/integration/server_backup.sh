@@ -110,6 +110,21 @@ mkdir tiny && mount -t tmpfs -o size=1g,mode=711 none tiny
 at_end 'server tiny/c stop -q; umount tiny'
 check 'a server on a small disk' eval 'server tiny/c start -q --memory 32M && jobstack init -q --defaults-file tiny/c.cnf'
 numbered 1 3 | jobstack push -q -s one --defaults-file tiny/c.cnf
+half_done() { [[ $(JOBSTACK_TEST_CNF=$PWD/tiny/c.cnf sql 'SELECT COUNT(*) FROM jobstack_version WHERE version=4294967295') == 1 ]]; }
+end_restore() { # SIGNAL: ends a restore on the way; its exit status
+	(exec jobstack server restore big.gz --replace --data "$PWD/tiny/c" --client-file "$PWD/tiny/c.cnf") 2>restore.err &
+	local restore=$! status=0
+	wait_for 30 half_done && kill "-$1" "$restore"
+	wait "$restore" || status=$?
+	echo "$status"
+}
+is 'a restore that is stopped' "$(end_restore TERM)" 143
+like '... says so' "$(<restore.err)" 'not restored: the database has again what it had before'
+is '... it has' "$(pushed tiny/c)" '"pushed":3'
+is 'a restore that is killed' "$(end_restore KILL)" 137
+check '... leaves a database that refuses' says 69 'restore FILE --replace' jobstack status --defaults-file tiny/c.cnf
+check '... and a file with what it had' server tiny/c restore -q tiny/c.replaced --replace
+is '... all of it' "$(pushed tiny/c)" '"pushed":3'
 # the server takes 64 MB at a time for its own tablespace, and returns none of it
 check '... with 90 MB left' mount -o remount,size=$(($(du -sk tiny | cut -f1) + 92160))k tiny
 check 'what does not fit' says 69 "not restored: the database has again what it had before.*is full: free space on the server's disk" \
