@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The windows in which attempts that ended lately, or long ago are looked for: all that is marked, little else, in few windows.
+ * The windows in which attempts that ended lately, or long ago are looked for: all that is marked, little else, in few
+ * windows.
  */
 #define _GNU_SOURCE
 #include "base/num.h"
