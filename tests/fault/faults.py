@@ -99,7 +99,11 @@ class Field:
 		return target["pid"] in self.paused or any((place.stat_of(pid) or "T")[0] == "T" for pid in both)
 
 	def freeze(self, pid, seconds):
+		"""It goes on by a timer of its own: another heal may wait for just this process (to resume a stack needs the server)."""
 		place.kill(pid, signal.SIGSTOP)
+		timer = threading.Timer(seconds, place.kill, (pid, signal.SIGCONT))
+		timer.daemon = True
+		timer.start()
 		self.later(seconds, lambda: place.kill(pid, signal.SIGCONT))
 
 	def all_rows(self):
