@@ -3,7 +3,7 @@
 # Manual pages and completions for bash and zsh.  They are made at build time, by the built `jobstack --spec`: so a new command or
 # option has them without further work.  The makers are awk, which every system has, and run only here; nothing of them
 # is in the tools.
-if(CMAKE_CROSSCOMPILING)
+if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
 	message(STATUS "cross-compiling: no manual pages and completions, as the built jobstack can't be run")
 	return()
 endif()
@@ -18,8 +18,9 @@ file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.md)
 file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/cmake/packaging/completion/*)
 add_custom_command(OUTPUT ${documents}/stamp
 	COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
+	COMMAND jobstack --spec >${documents}/spec
 	COMMAND ${CMAKE_COMMAND} -E env AWK=${AWK_PROGRAM} ${PROJECT_SOURCE_DIR}/cmake/make-documents
-		$<TARGET_FILE:jobstack> ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
+		${documents}/spec ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
 	COMMAND ${CMAKE_COMMAND} -E touch ${documents}/stamp
 	DEPENDS jobstack ${prose} ${makers} ${PROJECT_SOURCE_DIR}/cmake/make-documents
 		${PROJECT_SOURCE_DIR}/include/jobstack/jobstack.h

@@ -104,7 +104,7 @@ cp -r "$JOBSTACK_SOURCE/cmake" source
 cp "$JOBSTACK_SOURCE/include/jobstack/jobstack.h" source/include/jobstack
 printf 'Text.\n# OPTIONS\n## --nosuch\nMore.\n' >source/docs/man/jobstack-push.md
 like 'a page about an option that is not there is refused' \
-	"$(source/cmake/make-documents "$(command -v jobstack)" "$PWD/source" "$PWD/made" 0 2026-11-22 2>&1 || echo "status $?")" \
+	"$(source/cmake/make-documents "$JOBSTACK_BIN/documents/spec" "$PWD/source" "$PWD/made" 0 2026-11-22 2>&1 || echo "status $?")" \
 	'jobstack-push.md adds to the option --nosuch, .*status 1'
 printf '.TH X 1 "" ""\n.SH NAME\n.PP\n.BOGUS\n' >bad.1
 check 'mandoc has something to say about a bad page' test -n "$(mandoc -Tlint -Wwarning bad.1 2>&1)"
