@@ -175,8 +175,7 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
 			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
 	if (closed->len > 0)
-		js_sql_add(sql, goes_alone(s) ? JS_STREAM_NEWEST : ",newest=GREATEST(newest,%u)", s->closed.newest,
-			   s->closed.newest);
+		js_sql_add(sql, goes_alone(s) ? JS_STREAM_NEWEST : ",newest=GREATEST(newest,%u)", s->closed.newest);
 	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
@@ -536,8 +535,8 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
 		   "running=NULL" JS_STREAM_NEWEST
 		   ",closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
-		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, closed.newest, closed.newest,
-		   w->next, w->id, w->token, w->seq);
+		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, closed.newest, w->next, w->id,
+		   w->token, w->seq);
 	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");

@@ -62,64 +62,71 @@ static void take_list(void *ctx, const struct js_row *row)
 	}
 }
 
-/* The lists with attempts that ended in SECOND or later. */
-static int read_newer(struct finding *f, struct jobstack *handle, uint64_t stack, uint64_t second,
-		      struct jobstack_error *error)
+/* The lists of live workers, in their rows, with attempts that ended in the seconds from FROM to TO. */
+static int read_live(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t from, uint64_t to,
+		     struct jobstack_error *error)
 {
-	do
-		JS_TRY(js_handle_ask(handle, take_list, f, error,
-				     "SELECT newest,worker_id,0,closed FROM worker FORCE INDEX(worker_of_stack) WHERE "
-				     "stack_id=%u AND ended IS NULL AND closed IS NOT NULL AND newest>=%u AND "
-				     "worker_id>%u ORDER BY worker_id LIMIT %u",
-				     stack, second, f->key[0], (uint64_t)ROWS));
-	while (f->rows == ROWS);
-	*f = (struct finding){.to = f->to, .second = second};
+	struct finding f = {.to = windows};
+
 	do
 		JS_TRY(js_handle_ask(
-			handle, take_list, f, error,
+			handle, take_list, &f, error,
+			"SELECT 0,worker_id,0,closed FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
+			"ended IS NULL AND closed IS NOT NULL AND newest>=%u AND oldest<=%u AND worker_id>%u ORDER BY "
+			"worker_id LIMIT %u",
+			stack, from, to, f.key[0], (uint64_t)ROWS));
+	while (f.rows == ROWS);
+	return 0;
+}
+
+/* The lists with attempts that ended in SECOND or later. */
+static int read_newer(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t second,
+		      struct jobstack_error *error)
+{
+	struct finding f = {.to = windows, .second = second};
+
+	JS_TRY(read_live(windows, handle, stack, second, JS_STREAM_FAR, error));
+	do
+		JS_TRY(js_handle_ask(
+			handle, take_list, &f, error,
 			"SELECT newest,worker_id,seq,list FROM closed FORCE INDEX(closed_newest) WHERE stack_id=%u AND "
 			"newest>=%u AND (newest>%u OR worker_id>%u OR (worker_id=%u AND seq>%u)) ORDER BY "
 			"newest,worker_id,seq LIMIT %u",
-			stack, f->second, f->second, f->key[0], f->key[0], f->key[1], (uint64_t)ROWS));
-	while (f->rows == ROWS);
-	*f = (struct finding){.to = f->to, .second = second};
+			stack, f.second, f.second, f.key[0], f.key[0], f.key[1], (uint64_t)ROWS));
+	while (f.rows == ROWS);
+	f = (struct finding){.to = windows, .second = second};
 	do
-		JS_TRY(js_handle_ask(handle, take_list, f, error,
+		JS_TRY(js_handle_ask(handle, take_list, &f, error,
 				     "SELECT newest,no,0,list FROM stream FORCE INDEX(stream_newest) WHERE stack_id=%u "
 				     "AND newest>=%u AND (newest>%u OR no>%u) ORDER BY newest,no LIMIT %u",
-				     stack, f->second, f->second, f->key[0], (uint64_t)ROWS));
-	while (f->rows == ROWS);
+				     stack, f.second, f.second, f.key[0], (uint64_t)ROWS));
+	while (f.rows == ROWS);
 	return 0;
 }
 
 /* The lists with attempts that ended in SECOND or before.  No index finds those in `closed`: workers would have to
  * write it, and it costs little to read the times of all. */
-static int read_older(struct finding *f, struct jobstack *handle, uint64_t stack, uint64_t second,
+static int read_older(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t second,
 		      struct jobstack_error *error)
 {
+	struct finding f = {.to = windows};
+
+	JS_TRY(read_live(windows, handle, stack, 0, second, error));
 	do
-		JS_TRY(js_handle_ask(handle, take_list, f, error,
-				     "SELECT oldest,worker_id,0,closed FROM worker FORCE INDEX(worker_of_stack) WHERE "
-				     "stack_id=%u AND ended IS NULL AND closed IS NOT NULL AND oldest<=%u AND "
-				     "worker_id>%u ORDER BY worker_id LIMIT %u",
-				     stack, second, f->key[0], (uint64_t)ROWS));
-	while (f->rows == ROWS);
-	*f = (struct finding){.to = f->to};
-	do
-		JS_TRY(js_handle_ask(handle, take_list, f, error,
+		JS_TRY(js_handle_ask(handle, take_list, &f, error,
 				     "SELECT oldest,worker_id,seq,IF(oldest<=%u,list,'') FROM closed FORCE "
 				     "INDEX(PRIMARY) WHERE stack_id=%u AND (worker_id>%u OR (worker_id=%u AND seq>%u)) "
 				     "ORDER BY worker_id,seq LIMIT %u",
-				     second, stack, f->key[0], f->key[0], f->key[1], (uint64_t)SMALL_ROWS));
-	while (f->rows == SMALL_ROWS);
-	*f = (struct finding){.to = f->to};
+				     second, stack, f.key[0], f.key[0], f.key[1], (uint64_t)SMALL_ROWS));
+	while (f.rows == SMALL_ROWS);
+	f = (struct finding){.to = windows};
 	do
-		JS_TRY(js_handle_ask(handle, take_list, f, error,
+		JS_TRY(js_handle_ask(handle, take_list, &f, error,
 				     "SELECT oldest,no,0,list FROM stream FORCE INDEX(stream_oldest) WHERE stack_id=%u "
 				     "AND oldest BETWEEN %u AND %u AND (oldest>%u OR no>%u) ORDER BY oldest,no LIMIT "
 				     "%u",
-				     stack, f->second, second, f->second, f->key[0], (uint64_t)ROWS));
-	while (f->rows == ROWS);
+				     stack, f.second, second, f.second, f.key[0], (uint64_t)ROWS));
+	while (f.rows == ROWS);
 	return 0;
 }
 
@@ -152,21 +159,17 @@ static int mark_history(struct js_windows *windows, struct jobstack *handle, con
 int js_windows_since(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		     int64_t since_us, struct jobstack_error *error)
 {
-	struct finding f = {.to = windows};
-
 	JS_TRY(no_marks(windows, stack, error));
 	JS_TRY(mark_history(windows, handle, stack, since_us, error));
-	return read_newer(&f, handle, stack->id, js_stream_second(since_us), error);
+	return read_newer(windows, handle, stack->id, js_stream_second(since_us), error);
 }
 
 int js_windows_before(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		      int64_t before_us, struct jobstack_error *error)
 {
-	struct finding f = {.to = windows};
-
 	JS_TRY(no_marks(windows, stack, error));
 	JS_TRY(mark_history(windows, handle, stack, 0, error));
-	return read_older(&f, handle, stack->id, js_stream_second(before_us), error);
+	return read_older(windows, handle, stack->id, js_stream_second(before_us), error);
 }
 
 static int is_marked(const struct js_windows *r, uint64_t at)
