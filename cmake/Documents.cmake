@@ -18,7 +18,7 @@ file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.md)
 file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/cmake/packaging/completion/*)
 add_custom_command(OUTPUT ${documents}/stamp
 	COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
-	COMMAND jobstack --spec >${documents}/spec
+	COMMAND jobstack --spec > ${documents}/spec
 	COMMAND ${CMAKE_COMMAND} -E env AWK=${AWK_PROGRAM} ${PROJECT_SOURCE_DIR}/cmake/make-documents
 		${documents}/spec ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
 	COMMAND ${CMAKE_COMMAND} -E touch ${documents}/stamp
