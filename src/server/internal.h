@@ -28,6 +28,13 @@ int js_install(const struct js_work *work, const struct js_program *program, str
  * that do not say who wrote them are left to the server. */
 int js_upgrade_check(const struct js_layout *layout, const struct js_program *program, struct jobstack_error *error);
 
+/* Before PROGRAM is started: if the data are of an older MariaDB, notes in them that they are PROGRAM's from now on.
+ * mariadb-upgrade notes that too, but later, or never if it is missing. */
+int js_upgrade_begin(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
+
+/* When the server runs: updates its own tables by mariadb-upgrade, if they are of an older MariaDB than PROGRAM. */
+void js_upgrade_finish(const struct js_work *work, const struct js_program *program);
+
 /* Flushes the new directory FROM to disk, and then renames it: its final name says that it is complete. */
 int js_install_rename(const char *from, const char *to, struct jobstack_error *error);
 

@@ -379,6 +379,7 @@ static int start_new_server(struct start *s)
 	JS_TRY(js_install(&s->work, &s->program, s->error));
 	JS_TRY(js_tls_prepare(&s->work, &s->net, s->error));
 	JS_TRY(choose_socket(s));
+	JS_TRY(js_upgrade_begin(&s->work, &s->program, s->error));
 	memcpy(s->owner.bind, s->net.host, sizeof(s->owner.bind));
 	memcpy(s->owner.listen, s->net.listen, sizeof(s->owner.listen));
 	memcpy(s->owner.client_file, s->client_file, sizeof(s->owner.client_file));
@@ -509,6 +510,8 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 		status = join_running_server(s);
 	else if (status == 0)
 		status = start_new_server(s);
+	if (status == 0 && strcmp(s->owner.program, s->program.path) == 0)
+		js_upgrade_finish(&s->work, &s->program);
 	if (status == 0) {
 		js_server_fill(&s->work.layout, &s->owner, JS_SERVER_RUNNING, info);
 		memcpy(info->owner.client_file, s->client_file, sizeof(info->owner.client_file));

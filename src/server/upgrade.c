@@ -10,6 +10,7 @@
 #include "server/internal.h"
 #include "server/logfile.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,23 +19,40 @@
 #include <unistd.h>
 
 #define STEP_LIMIT_US (3600 * JS_SECOND_US)
+#define SERVED_BY "jobstack_served_by" /* in the data: the newest server that an upgrade started on them */
 
-/* The version of the server that wrote the data last, as in js_program; 0: not known. */
+/* The version that a file in the data names, as in js_program; 0: none. */
+static unsigned read_version(const struct js_layout *layout, const char *file, char text[64])
+{
+	unsigned major = 0, minor = 0;
+	char path[JS_LAYOUT_PATH];
+	struct js_buf t = {0};
+
+	js_layout_join(path, layout->data, file);
+	if (js_file_read(path, &t) == 0 && t.len > 0 && sscanf(t.data, "%3u.%3u", &major, &minor) == 2)
+		(void)snprintf(text, 64, "%.*s", (int)strspn(t.data, "0123456789."), t.data);
+	js_buf_free(&t);
+	return major * 100 + minor;
+}
+
+/* The version of the server's own tables, as the installer or mariadb-upgrade has noted it; 0: not known. */
+static unsigned tables_version(const struct js_layout *layout, char text[64])
+{
+	unsigned version = read_version(layout, "mariadb_upgrade_info", text);
+
+	return version != 0 ? version : read_version(layout, "mysql_upgrade_info", text);
+}
+
+/* The version of the server that wrote the data last; 0: not known. */
 static unsigned data_version(const struct js_layout *layout, char text[64])
 {
-	static const char *const files[] = {"mariadb_upgrade_info", "mysql_upgrade_info"};
-	char path[JS_LAYOUT_PATH];
-	unsigned major = 0, minor = 0;
+	char served_text[64];
+	unsigned tables = tables_version(layout, text), served = read_version(layout, SERVED_BY, served_text);
 
-	for (int i = 0; i < 2 && major == 0; i++) {
-		struct js_buf t = {0};
-
-		js_layout_join(path, layout->data, files[i]);
-		if (js_file_read(path, &t) == 0 && t.len > 0 && sscanf(t.data, "%3u.%3u", &major, &minor) == 2)
-			(void)snprintf(text, 64, "%.*s", (int)strspn(t.data, "0123456789."), t.data);
-		js_buf_free(&t);
-	}
-	return major * 100 + minor;
+	if (served <= tables)
+		return tables;
+	memcpy(text, served_text, sizeof(served_text));
+	return served;
 }
 
 /* The copy of the data that an upgrade keeps. */
@@ -72,6 +90,33 @@ int js_upgrade_check(const struct js_layout *layout, const struct js_program *pr
 		return 0;
 	return js_error_why(error, JOBSTACK_ECONFLICT, JS_WHY_OLD_DATA,
 			    "the data are of MariaDB %s, and %s is newer (%s)", text, program->path, program->text);
+}
+
+struct serving {
+	char path[JS_LAYOUT_PATH];
+	const char *text;
+};
+
+static int write_served_by(const void *arg)
+{
+	const struct serving *by = arg;
+
+	return js_file_replace(by->path, 0644, by->text, strlen(by->text)) != 0 ? errno : 0;
+}
+
+int js_upgrade_begin(const struct js_work *work, const struct js_program *program, struct jobstack_error *error)
+{
+	struct serving by = {.text = program->text};
+	char text[64];
+	unsigned had = data_version(&work->layout, text);
+	int failed;
+
+	if (had == 0 || program->mysql || program->version <= had)
+		return 0;
+	js_layout_join(by.path, work->layout.data, SERVED_BY);
+	failed = js_who_call(&work->who, write_served_by, &by);
+	errno = failed > 0 ? failed : errno;
+	return failed != 0 ? js_error_file(error, "%s can't be written", by.path) : 0;
 }
 
 /* WHO: as this user; NULL: as ourselves. */
@@ -135,13 +180,16 @@ static int copy_data(const struct js_work *work, const char *kept, struct jobsta
 	return status;
 }
 
-/* The tables of the server itself.  It works with those of the older one too, so a failure is only told. */
-static void upgrade_system_tables(const struct js_work *work, const struct js_program *program)
+/* The server works with tables of an older version too, so a failure is only told. */
+void js_upgrade_finish(const struct js_work *work, const struct js_program *program)
 {
-	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32];
+	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32], text[64];
 	const char *argv[] = {path, defaults, "--upgrade-system-tables", NULL};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	unsigned had = tables_version(&work->layout, text);
 
+	if (had == 0 || program->mysql || program->version <= had)
+		return;
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", work->layout.root);
 	if (js_program_beside(program->path, "mariadb-upgrade", path) != 0 &&
 	    js_program_search("mariadb-upgrade", work->search, path) != 0)
@@ -150,7 +198,9 @@ static void upgrade_system_tables(const struct js_work *work, const struct js_pr
 		(void)run_step(work, NULL, argv, &error);
 	if (error.code != 0)
 		js_log(work->log, JOBSTACK_LOG_WARNING,
-		       "the server's own tables are still those of the older version: %s", error.text);
+		       "the server's own tables are still those of MariaDB %s: %s; the next `jobstack server start` "
+		       "tries again",
+		       text, error.text);
 }
 
 /* After a failed start.  At no moment is there no directory called data, for a start would make an empty one. */
@@ -242,8 +292,6 @@ int js_server_upgrade(const struct js_server_options *options, struct js_server_
 	if (status == 0 && js_server_start(&start, info, error) < 0)
 		status = put_back(&work, kept, strcmp(old.owner.program, program.path) != 0 ? old.owner.program : "",
 				  text, error);
-	if (status == 0)
-		upgrade_system_tables(&work, &program);
 	free(work.env);
 	return status;
 }

@@ -158,6 +158,7 @@ check 'nothing to upgrade' eval 'server a upgrade 2>&1 | grep -q "nothing to upg
 written_by() { # VERSION: the data say that this server wrote them
 	local f
 	for f in a/data/*upgrade_info; do printf %s "$1" >"$f"; done
+	rm -f a/data/jobstack_served_by
 }
 old() { written_by 10.5.23-MariaDB; }
 server a stop -q
@@ -195,6 +196,49 @@ check 'a start that fails when the server runs' says 2 'nothing is put back' \
 	jobstack server upgrade --data "$PWD/a" --client-file "$PWD/small/a.cnf" --memory 32M
 is '... and its data stay' "$(counts a)" "$before"
 check '... the copy too' test -d a/data.10.5.23/mysql
+
+# upgraded without mariadb-upgrade: the data do not look like those of the older server, whose copy is there
+server a stop -q
+rm -r a/data.10.5.23
+old
+fake() { # FILE VERSION: a server that says that it is of this version
+	printf '#!/bin/bash\n[[ $* == *--version* ]] || exec mariadbd "$@"\necho "mariadbd  Ver %s-MariaDB for Linux"\n' "$2" >"$1"
+	chmod 755 "$1"
+}
+fake between 10.6.1
+fake later 99.8.1
+printf '#!/bin/bash\n[[ $* != *--version* ]] || exec mariadbd "$@"\ntouch %q\nexec sleep 1000\n' "$PWD/run/launched" >slow && chmod 755 slow
+mkdir run && chmod 777 run
+(exec jobstack server upgrade --data "$PWD/a" --client-file "$PWD/a.cnf" --memory 32M --program "$PWD/slow") 2>/dev/null &
+upgrade=$!
+check 'the newer server is being started' wait_for 60 test -e run/launched
+kill -KILL "$upgrade"
+wait "$upgrade"
+check '... and dies, and so does the upgrade' kill -KILL "$(sed -n 's/^pid=//p' a/owner)"
+now=$(mariadbd --version | sed 's/.*Ver \([0-9.]*\).*/\1/')
+check '... a still newer one needs a copy of its own' says 1 "the data are of MariaDB $now, and .*/later is newer .99.8.1" \
+	server a start --program "$PWD/later"
+tool=$(readlink -f "$(command -v mariadb-upgrade)")
+mount --bind /dev/null "$tool"
+check 'a start finishes the upgrade, but mariadb-upgrade is missing' \
+	says 0 "tables are still those of MariaDB 10.5.23: mariadb-upgrade was not found .*; the next .jobstack server start. tries" server a start
+is '... the data are the same' "$(counts a)" "$before"
+check '... and still say 10.5' grep -q '^10\.5' a/data/*upgrade_info
+server a stop -q
+check '... a still newer server needs a copy of its own' says 1 "the data are of MariaDB $now, and .*/later is newer .99.8.1" \
+	server a start --program "$PWD/later"
+check '... one in between is refused' says 1 "the data are of MariaDB $now, and .*/between is older" server a start --program "$PWD/between"
+check '... there is nothing to copy again' eval 'server a upgrade 2>&1 | grep -q "nothing to upgrade"'
+check '... it can be upgraded' eval 'server a upgrade -q --program "$PWD/later" 2>later.err'
+check '... with a copy of its own' test -s "a/data.$now/jobstack_served_by"
+check '... the first one stays' test ! -e a/data.10.5.23/jobstack_served_by
+server a stop -q
+rm -r a/data && mv "a/data.$now" a/data
+check 'the way back' says 0 'mariadb-upgrade was not found' server a start
+umount "$tool"
+check '... and a start when the server runs updates its tables' says 0 '' server a start
+check '... they say so' grep -q '^1[01]' a/data/*upgrade_info
+is '... the data are the same' "$(counts a)" "$before"
 
 # moved
 check 'not to itself' says 2 'names the server that is to be moved' server a move a.cnf

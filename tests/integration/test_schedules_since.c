@@ -290,6 +290,8 @@ static void anything(void **unused)
 			compare_since(stack, at, draw(3) > 0 ? 0 : 1u << draw(4));
 		}
 	}
+	for (size_t i = 0; i < 20 && pruned == 0; i++) /* few prunes were drawn, and none of them of a long time */
+		prune_any(stack);
 	assert_true(seen > OPERATIONS && pruned > 0);
 	OK(jobstack_check(h, stack, print_finding, (void *)(uintptr_t)stack, NULL, &e));
 	for (size_t i = 0; i < CREW; i++)
