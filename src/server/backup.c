@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "process/child.h"
 #include "server/layout.h"
+#include "server/logfile.h"
 #include "server/program.h"
 
 #include <dirent.h>
@@ -111,9 +112,7 @@ static unsigned find_error_number(const char *text)
 
 	if (sscanf(text, "ERROR %5u", &number) != 1 && last != NULL)
 		(void)sscanf(last, "(%5u)", &number);
-	if (number == 1005 && strstr(text, "errno: 135") != NULL)
-		number = 1114; /* no table can be made, because the disk is full */
-	return number;
+	return js_logfile_says_full(text) ? JS_LOGFILE_FULL : number;
 }
 
 /* Waits for its end, or brings it about if STATUS is not 0 already.  Its last line becomes the error. */

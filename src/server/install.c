@@ -70,8 +70,9 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 		int full = js_logfile_full(work->layout.dir, said.data);
 
 		js_logfile_tell(work->log, said.data, 20);
-		status = js_error_set(error, JOBSTACK_ENODB, "%s could not initialise the data in %s%s", a.argv[0],
-				      work->layout.dir, full ? ": the disk is full" : "");
+		status = js_error_why(error, JOBSTACK_ENODB, full ? JS_LOGFILE_FULL : 0,
+				      "%s could not initialise the data in %s%s", a.argv[0], work->layout.dir,
+				      full ? ": the disk or your quota is full" : "");
 	}
 	free(with);
 	js_buf_free(&said);

@@ -87,13 +87,30 @@ static int contains_any(const char *text, const char *const words[])
 	return 0;
 }
 
+int js_logfile_says_full(const char *text)
+{
+	/* 28: no space; 122: the quota is full; 135: a table can't grow */
+	static const char *const words[] = {"No space left on device",
+					    "Disk quota exceeded",
+					    "disk full",
+					    "disk is full",
+					    "errno: 28",
+					    "error 28",
+					    "error number 28",
+					    "Errcode: 28",
+					    "errno: 122",
+					    "error 122",
+					    "error number 122",
+					    "Errcode: 122",
+					    "errno: 135",
+					    NULL};
+
+	return contains_any(text, words);
+}
+
 int js_logfile_full(const char *dir, const char *text)
 {
-	static const char *const words[] = {
-		"No space left on device", "Disk quota exceeded", "disk full",	"disk is full", "errno: 28", "error 28",
-		"error number 28",	   "Errcode: 28",	  "errno: 122", "Errcode: 122", NULL};
-
-	return contains_any(text, words) || js_layout_full(dir, FULL_MB);
+	return js_logfile_says_full(text) || js_layout_full(dir, FULL_MB);
 }
 
 /* The same of the log from OFFSET on. */

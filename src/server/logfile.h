@@ -19,7 +19,10 @@ void js_logfile_read(const char *path, int64_t offset, struct js_buf *text);
 /* Logs the last LINES of TEXT (may be NULL), or that many from its first error on, each with "| " before it. */
 void js_logfile_tell(const struct js_log *log, const char *text, int lines);
 
-/* 1 if TEXT (may be NULL) mentions a full disk or quota, or if the disk under DIR is full. */
+#define JS_LOGFILE_FULL 1021 /* the server's number for a full disk, for js_error_why */
+
+/* 1 if TEXT (may be NULL) mentions a full disk or quota; the same, or if the disk under DIR is full. */
+int js_logfile_says_full(const char *text);
 int js_logfile_full(const char *dir, const char *text);
 
 /* 1 if the log, from OFFSET on, says that the server waits for space on the disk; that InnoDB recovered from a crash.

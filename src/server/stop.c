@@ -182,14 +182,14 @@ int js_server_failed(const struct js_server_options *options, const struct js_la
 		     const char *what, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
-	int status;
+	int status, full;
 
 	js_logfile_read(layout->log, offset, &text);
+	full = js_logfile_full(layout->dir, text.data);
 	js_log(&options->log, JOBSTACK_LOG_ERROR, "the last lines of %s:", layout->log);
 	js_logfile_tell(&options->log, text.data, 12);
-	status = js_error_set(error, JOBSTACK_ENODB, "the server %s%s; its log is %s", what,
-			      js_logfile_full(layout->dir, text.data) ? ": the disk under its directory is full" : "",
-			      layout->log);
+	status = js_error_why(error, JOBSTACK_ENODB, full ? JS_LOGFILE_FULL : 0, "the server %s%s; its log is %s", what,
+			      full ? ": the disk under its directory or your quota is full" : "", layout->log);
 	js_buf_free(&text);
 	return status;
 }

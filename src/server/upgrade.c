@@ -128,9 +128,11 @@ static int run_step(const struct js_work *work, const struct js_who *who, const 
 	int end = 0, status = js_task_run(&task, STEP_LIMIT_US, work->stop, &said, &end, error);
 
 	if (status == 0 && end != 0) {
+		int full = js_logfile_full(work->layout.dir, said.data);
+
 		js_logfile_tell(work->log, said.data, 12);
-		status = js_error_set(error, JOBSTACK_ENODB, "%s failed%s", argv[0],
-				      js_logfile_full(work->layout.dir, said.data) ? ": the disk is full" : "");
+		status = js_error_why(error, JOBSTACK_ENODB, full ? JS_LOGFILE_FULL : 0, "%s failed%s", argv[0],
+				      full ? ": the disk or your quota is full" : "");
 	}
 	js_buf_free(&said);
 	return status;
