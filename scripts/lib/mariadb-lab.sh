@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2030,SC2031
 #
-# A private MariaDB or MySQL server for tests: on a free loopback port, below one directory, flushing every commit.
+# A private MariaDB or MySQL server for tests: on a free loopback port, below one directory.  It flushes every commit, but
+# not under scripts/test (db_lab_is_for_tests).
 # (It is started directly: `jobstack server` has tests of its own.)  There may be any number of them.
 #
 #   db_lab_up DIR                   writes DIR/admin.cnf, an option file for the server's root
@@ -34,6 +35,9 @@ db_lab_user() {
 	((EUID == 0)) || return 0
 	if getent passwd mysql >/dev/null; then echo mysql; else echo nobody; fi
 }
+
+# Under scripts/test, servers without settings of their own do not wait for the disk: tests kill servers, never the machine.
+db_lab_is_for_tests() { [[ ${JOBSTACK_TEST_RUN-} && ! ${LAB_SETTINGS-} ]]; }
 
 db_lab_password() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 
@@ -82,6 +86,7 @@ db_lab_write() {
 		db_lab_tls "$dir" "$user" || return 1
 	fi
 	[[ -z $user ]] || echo "user=$user" >>"$dir/server.cnf"
+	! db_lab_is_for_tests || printf '%s\n' loose-innodb-flush-method=nosync loose-debug-no-sync >>"$dir/server.cnf"
 	[[ -z ${LAB_SETTINGS-} ]] || printf '%s\n' "$LAB_SETTINGS" >>"$dir/server.cnf"
 	(
 		umask 077
@@ -108,11 +113,11 @@ db_lab_fill() {
 		--skip-name-resolve --force </dev/null >>"$dir/install.log" 2>&1
 }
 
-# db_lab_install DIR PROGRAM: the same.  Filling it takes a second of a processor.  So under scripts/test, servers without
-# settings of their own get a copy of what the first one had.  MySQL makes the server's number anew (auto.cnf).
+# db_lab_install DIR PROGRAM: the same.  Filling it takes a second of a processor.  So the servers of one run of scripts/test
+# get a copy of what the first one had.  MySQL makes the server's number anew (auto.cnf).
 db_lab_install() {
 	local dir=$1 program=$2 first made
-	if [[ -z ${JOBSTACK_TEST_RUN-} || ${LAB_SETTINGS-} ]]; then
+	if ! db_lab_is_for_tests; then
 		db_lab_fill "$dir" "$program"
 		return
 	fi
