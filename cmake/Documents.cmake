@@ -4,7 +4,7 @@
 # option has them without further work.  The makers are awk, which every system has, and run only here; nothing of them
 # is in the tools.
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
-	message(STATUS "cross-compiling: no manual pages and completions, as the built jobstack can't be run")
+	message(STATUS "cross-compiling without CMAKE_CROSSCOMPILING_EMULATOR: no manual pages and completions")
 	return()
 endif()
 find_program(AWK_PROGRAM NAMES awk gawk mawk)
