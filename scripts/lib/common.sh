@@ -69,12 +69,22 @@ proc_start() {
 }
 
 # Process ids, one a line: with an open file or their working directory below DIR; with DIR/ in an argument; with this
-# very NAME=VALUE in the environment that they were started with.
-pids_by_files() {
-	find /proc/[0-9]*/fd /proc/[0-9]*/cwd -maxdepth 1 -type l -printf '%p\t%l\n' 2>/dev/null |
+# very NAME=VALUE in the environment that they were started with.  The first two look at all processes, or at PID... only.
+pids_by_files() { # DIR [PID...]
+	local of=("${@:2}")
+	((${#of[@]})) || of=('[0-9]*')
+	of=("${of[@]/#//proc/}")
+	# shellcheck disable=SC2068
+	find ${of[@]/%//fd} ${of[@]/%//cwd} -maxdepth 1 -type l -printf '%p\t%l\n' 2>/dev/null |
 		BELOW="$1/" awk -F'\t' 'index($2 "/", ENVIRON["BELOW"]) == 1 { split($1, p, "/"); print p[3] }' | sort -un || true
 }
-pids_by_args() { grep -laF -- "$1/" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 || true; }
+pids_by_args() { # DIR [PID...]
+	local of=("${@:2}")
+	((${#of[@]})) || of=('[0-9]*')
+	of=("${of[@]/#//proc/}")
+	# shellcheck disable=SC2068
+	grep -laF -- "$1/" ${of[@]/%//cmdline} 2>/dev/null | cut -d/ -f3 || true
+}
 pids_by_env() { grep -lazxF -- "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 || true; }
 
 # kill_pids SIGNAL PID...: no word about those that are gone already.

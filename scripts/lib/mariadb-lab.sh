@@ -139,7 +139,7 @@ db_lab_admin() {
 	client=$(db_lab_client) || return 1
 	"$client" --defaults-file="$1/admin.cnf" --batch --skip-column-names
 }
-db_lab_answers() { db_lab_admin "$1" <<<'SELECT 1' >/dev/null 2>&1; }
+db_lab_answers() { [[ -S $1/socket ]] && db_lab_admin "$1" <<<'SELECT 1' >/dev/null 2>&1; }
 db_lab_clash() { grep -qsiE 'address already in use|another mysqld server running on port' "$1/server.log"; }
 db_lab_gone() { none_of db_lab_pids "$1"; }
 db_lab_started() { [[ -s $1/server.log || -s $1/start.log || -n $(db_lab_pids "$1") ]]; }
@@ -189,13 +189,12 @@ db_lab_up() {
 	return 1
 }
 
-# The lab's processes: the server, and what fills the data directory before.
+# The lab's processes: the server, and what fills the data directory before.  (This is asked while one waits for the server:
+# the files of all processes would take long.)
 db_lab_pids() {
-	local pid TEXT
-	for pid in $(pids_by_args "$1") $(pids_by_files "$1"); do
-		slurp "/proc/$pid/comm" || continue
-		case $TEXT in mariadb* | mysql*) echo "$pid" ;; esac
-	done | sort -un
+	local servers
+	mapfile -t servers < <(grep -lsE '^(mariadb|mysql)' /proc/[0-9]*/comm | cut -d/ -f3)
+	((${#servers[@]} == 0)) || { pids_by_args "$1" "${servers[@]}" && pids_by_files "$1" "${servers[@]}"; } | sort -un
 }
 
 db_lab_stop() { stop_all 8 db_lab_pids "$1"; }
