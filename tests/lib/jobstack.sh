@@ -77,19 +77,28 @@ kill_ours() { # PID...: with KILL
 		! is_ours "$pid" || kill -KILL "$pid"
 	done 2>/dev/null
 }
-process_tree() { # PID: it and all below it
-	local child
-	echo "$1"
-	for child in $(pgrep -P "$1"); do process_tree "$child"; done
+process_tree() { # PID...: each and all below it.  One ps for all of them: it looks at all processes, which takes long.
+	(($# == 0)) || ps -e -o pid= -o ppid= | awk -v tops="$*" '
+		function show(pid, i, n, below) {
+			print pid
+			n = split(children[pid], below)
+			for (i = 1; i <= n; i++) show(below[i])
+		}
+		{ children[$2] = children[$2] " " $1 }
+		END { for (n = split(tops, top); ++i <= n;) show(top[i]) }'
 }
 worker_tree() {
-	local pid keeper
+	local pid stat keeper comm tops=()
 	for pid in $(worker_pids "$1"); do
 		is_ours "$pid" || continue
-		keeper=$(ps -o ppid= -p "$pid" | tr -d ' ')
-		[[ $(ps -o comm= -p "$keeper") != jobstack-keeper ]] || echo "$keeper"
-		process_tree "$pid"
-	done
+		stat='' comm=''
+		read -r stat <"/proc/$pid/stat"
+		read -r _ keeper _ <<<"${stat##*) }"
+		read -r comm <"/proc/$keeper/comm"
+		[[ $comm != jobstack-keeper ]] || echo "$keeper"
+		tops+=("$pid")
+	done 2>/dev/null
+	process_tree "${tops[@]}"
 }
 freeze() {
 	mapfile -t FROZEN < <(worker_tree "$1")
