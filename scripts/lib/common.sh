@@ -69,7 +69,8 @@ proc_start() {
 }
 
 # Process ids, one a line: with an open file or their working directory below DIR; with DIR/ in an argument; with this
-# very NAME=VALUE in the environment that they were started with.  The first two look at all processes, or at PID... only.
+# very NAME=VALUE in the environment that they were started with; whose name matches REGEX.  The first two look at all
+# processes, or at PID... only: where the name is known, that takes a fraction of the time.
 pids_by_files() { # DIR [PID...]
 	local of=("${@:2}")
 	((${#of[@]})) || of=('[0-9]*')
@@ -85,6 +86,7 @@ pids_by_args() { # DIR [PID...]
 	# shellcheck disable=SC2068
 	grep -laF -- "$1/" ${of[@]/%//cmdline} 2>/dev/null | cut -d/ -f3 || true
 }
+pids_by_name() { grep -lsE -- "$1" /proc/[0-9]*/comm | cut -d/ -f3 || true; }
 pids_by_env() { grep -lazxF -- "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 || true; }
 
 # kill_pids SIGNAL PID...: no word about those that are gone already.

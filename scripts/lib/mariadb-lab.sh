@@ -193,7 +193,7 @@ db_lab_up() {
 # the files of all processes would take long.)
 db_lab_pids() {
 	local servers
-	mapfile -t servers < <(grep -lsE '^(mariadb|mysql)' /proc/[0-9]*/comm | cut -d/ -f3)
+	mapfile -t servers < <(pids_by_name '^(mariadb|mysql)')
 	((${#servers[@]} == 0)) || { pids_by_args "$1" "${servers[@]}" && pids_by_files "$1" "${servers[@]}"; } | sort -un
 }
 

@@ -133,8 +133,10 @@ slurm_lab_up() {
 # open; a job's own processes, which may have lost their slurmstepd, have both our SLURM_CONF and a job in their
 # environment (a shell that merely uses the lab has no job); and commands that wait for this Slurm would do so for ever.
 slurm_lab_daemons() { # DIR NAME-PATTERN
-	local pid TEXT
-	for pid in $(pids_by_args "$1") $(pids_by_files "$1"); do
+	local pid TEXT daemons
+	mapfile -t daemons < <(pids_by_name '^(slurm|munged)')
+	((${#daemons[@]})) || return 0
+	for pid in $(pids_by_args "$1" "${daemons[@]}") $(pids_by_files "$1" "${daemons[@]}"); do
 		slurp "/proc/$pid/comm" || continue
 		# shellcheck disable=SC2254
 		case $TEXT in $2) echo "$pid" ;; esac
