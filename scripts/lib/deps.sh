@@ -71,6 +71,7 @@ deps_table() {
 		tests; have man; man-db
 		tests; have groff; groff-base
 		tests; have mandoc; mandoc
+		tests; have mkfs.btrfs; btrfs-progs
 		tests; has_galera; galera-4
 		tests; have col; bsdextrautils
 		tests; have zsh; zsh

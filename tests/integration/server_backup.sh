@@ -49,6 +49,19 @@ check '... when the disk is full' says 2 'no backup was made: .*: No space left 
 check '... stays' cmp older.gz small/one.gz
 is '... and nothing else' "$(ls small)" $'more\none.gz'
 
+mkdir fake
+cat >fake/mariadb-dump <<'X'
+#!/bin/bash
+echo "mariadb-dump: Couldn't execute 'select 1': Can't create/write to file '/q/run/#sql-temptable-313a-12-6b.MAI' (Errcode: 122 \"Internal (unspecified) error in handler\") (1)" >&2
+exit 2
+X
+chmod 755 fake/mariadb-dump
+{ cat a.cnf; sed -i '/^# data/d' a.cnf; } >as_it_was
+check 'the server has no quota for its own work' says 69 'Errcode: 122.*: free space on the server.s disk .or raise its quota., then repeat the command' \
+	env PATH="$PWD/fake:$PATH" jobstack server backup full.gz --client-file "$PWD/a.cnf"
+cat as_it_was >a.cnf
+is '... no file is made' "$(echo full.gz*)" 'full.gz*'
+
 # bad input
 size=$(stat -c %s one.gz)
 head -c $((size - 1)) one.gz >cut1
