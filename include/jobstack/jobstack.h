@@ -346,12 +346,21 @@ struct jobstack_worker_row {
 	/* What it told with its last step: how long its steps take (0: not known), how long a commit took in the server
 	 * (likewise), and which part of its slots' time, in thousandths, they wait for steps. */
 	uint64_t step_us, commit_us, waiting;
+	const char *stack; /* its name */
+	/* Whether a connection of it holds its user lock (jobstack_worker_stay): 1 or 0.  -1: not known (a script's
+	 * pop; a cluster).  It proves nothing: a live worker may have no connection, and the connection of a dead one
+	 * may last. */
+	int64_t connected;
 };
 typedef int jobstack_worker_fn(void *ctx, const struct jobstack_worker_row *worker);
 
 /* Calls FN for each worker of STACK that has not ended, oldest first.  FN as jobstack_status_fn. */
 int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
 		     struct jobstack_error *error);
+
+/* The same for the workers of the system's user named USER that are in Slurm jobs, in all stacks. */
+int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_worker_fn *fn, void *ctx,
+			 struct jobstack_error *error);
 
 /* ---------------------------------------------------------------------------------------------------------- push */
 
@@ -678,6 +687,13 @@ int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_
 int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error);
 
+/* Shows others that the worker is there while no step is under way: its connection takes a user lock, which the server
+ * releases as soon as the connection ends.  Returns 0 if the connection should stay open then.  Call it again now and
+ * then, and after each step.  Returns 1 if the connection should rather be closed, because half of the server's
+ * connections are in use, or it is a cluster, on which user locks show nothing.  JOBSTACK_ENODB: the server, or
+ * something in between, has ended it; this call never connects. */
+int jobstack_worker_stay(struct jobstack_worker *worker, struct jobstack_error *error);
+
 /* The secret that belongs to the worker's number.  Both are needed to deliver outcomes later (jobstack_replay). */
 void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char token[16]);
 
@@ -702,6 +718,26 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
  * at SEQ any more, or has ended. */
 int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
 		     struct jobstack_error *error);
+
+/* Lets many programs share a question to somebody else (Slurm): one of them asks it, and all use its answer.  QUESTION
+ * is a line of at most 200 bytes that says all that the answer depends on.
+ *
+ * jobstack_ask returns 0 if the caller is to ask now: nobody did in the last EVERY_US, by the server's clock; TOKEN is
+ * for jobstack_answer.  It returns 1 if somebody did *AGE_US ago; a moment in the future, before the clock was set
+ * back, counts in the same way.  ANSWER (SIZE bytes, or cut) is what was stored last, or "" if there is no answer
+ * (yet).  If the reply of the server is lost, the call finds out who is to ask.  With TOKEN NULL it only looks
+ * whether the caller could ask now; *AGE_US is INT64_MAX if nobody ever did.
+ *
+ * jobstack_answer stores the ANSWER, at most 4000 bytes.  jobstack_unanswered says that there is none, so that others
+ * may ask EARLY_US sooner than otherwise.  Both return 1, and store nothing, if somebody else has asked since (or if
+ * the reply to the first try was lost).  jobstack_answer also forgets some of the questions that nobody has asked for
+ * two days. */
+int jobstack_ask(struct jobstack *handle, const char *question, int64_t every_us, char token[33], char *answer,
+		 size_t size, int64_t *age_us, struct jobstack_error *error);
+int jobstack_answer(struct jobstack *handle, const char *question, const char *token, const char *answer,
+		    struct jobstack_error *error);
+int jobstack_unanswered(struct jobstack *handle, const char *question, const char *token, int64_t early_us,
+			struct jobstack_error *error);
 
 #define JOBSTACK_KILL_REASON 96 /* size of "killed by NAME", with the NUL */
 

@@ -63,6 +63,10 @@ int js_stack_make(struct jobstack *handle, const char *name, const struct jobsta
 /* The account that the server knows this connection by, as it is stored: "user@%". */
 #define JS_ACCOUNT "LEFT(CAST(CURRENT_USER() AS BINARY),255)"
 
+/* Asks for the user lock of that name, and waits for %u seconds: 1 if this connection has it then.  A lock that a
+ * connection gets twice must be released twice, so it is not requested again. */
+#define JS_ASK_FOR_LOCK(name) "IF(IS_USED_LOCK(" name ")=CONNECTION_ID(),1,GET_LOCK(" name ",%u))"
+
 /* The error after a guard that the stack NAME did not pass: it is being dropped (ECONFLICT), or is gone (EMISSING). */
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
 

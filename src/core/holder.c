@@ -28,10 +28,8 @@
 
 #define LOCK_NAME "CONCAT('jobstack.push.',HEX(token))"
 
-/* Asks for our own lock, and waits for %u seconds.  A lock that a connection gets twice must be released twice, so it
- * is not requested again.  If our own last connection still has it, that is as good. */
-#define OWN_NAME "CONCAT('jobstack.push.',HEX(%k))"
-#define ASK_FOR_LOCK "IF(IS_USED_LOCK(" OWN_NAME ")=CONNECTION_ID(),1,GET_LOCK(" OWN_NAME ",%u))"
+/* Our own lock.  If our own last connection still has it, that is as good. */
+#define ASK_FOR_LOCK JS_ASK_FOR_LOCK("CONCAT('jobstack.push.',HEX(%k))")
 
 static int has_lock(const struct js_pushing *p)
 {

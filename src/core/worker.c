@@ -5,6 +5,7 @@
  */
 #include "core/worker.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #define LEASE_US INT64_C(300000000)
+#define IDLE_S 600 /* after so long the server ends an idle connection (db/session.c) */
+#define IDLE_MOST_S 31536000
 
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
 			  const struct jobstack_worker_options *o)
@@ -134,6 +137,29 @@ int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
 void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char token[16])
 {
 	memcpy(token, worker->token, sizeof(worker->token));
+}
+
+int jobstack_worker_stay(struct jobstack_worker *w, struct jobstack_error *error)
+{
+	struct js_db *db = w->handle->db;
+	uint64_t connection = js_db_may_stay(db), got = 0, idle_s = (uint64_t)(w->lease_us / (2 * JS_SECOND_US));
+	struct js_sql sql = {0};
+	int status;
+
+	if (js_db_is_cut(db))
+		return js_error_set(error, JOBSTACK_ENODB, "the connection has ended");
+	if (connection == 0 || !js_db_has_user_locks(db))
+		return JOBSTACK_NOTHING;
+	if (connection == w->shown)
+		return 0;
+	if (idle_s > IDLE_S) /* heartbeats come in every third of the lease */
+		js_sql_stmt(&sql, "SET SESSION wait_timeout=%u", idle_s < IDLE_MOST_S ? idle_s : IDLE_MOST_S);
+	js_sql_stmt(&sql, "SELECT " JS_ASK_FOR_LOCK(JS_WORKER_LOCK("%k")), w->token, w->token, (uint64_t)0);
+	js_db_pin(db, 1); /* no new connection only for this */
+	status = js_db_query(db, &sql, js_row_number, &got, error);
+	js_db_pin(db, 0);
+	w->shown = status == 0 && got == 1 ? connection : 0; /* else our last connection may still have it */
+	return status == JS_DB_LOST ? js_error_set(error, JOBSTACK_ENODB, "the connection has ended") : status;
 }
 
 int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)

@@ -9,6 +9,9 @@
 
 #define JS_KILLS_MAX 4000 /* of the column `kills` */
 
+/* The user lock by which a worker shows that it is connected, by its row's token. */
+#define JS_WORKER_LOCK(token) "CONCAT('jobstack.worker.',HEX(" token "))"
+
 struct jobstack_worker {
 	struct jobstack *handle;
 	struct js_stack stack;
@@ -20,6 +23,7 @@ struct jobstack_worker {
 	uint64_t kills_len;	      /* how long it was when the worker was loaded */
 	size_t closed_len;	      /* how long the column `closed` is, if nobody has emptied it */
 	int script;		      /* it is a script's pop */
+	uint64_t shown;		      /* the connection that holds the worker's user lock; 0: none does */
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;
 	int64_t policy_us;    /* when the stack's policy was last read */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The living workers of a stack.  Promise: one query, however many there are.
+ * The living workers of a stack, or those of a user in Slurm jobs.  Promise: one query, however many there are.
  */
 #include "core/item.h"
+#include "core/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static void find_longest(const char *running, int64_t now_us, struct jobstack_wo
 struct workers_call {
 	jobstack_worker_fn *fn;
 	void *ctx;
+	const char *stack; /* NULL: it is in the row */
 	int stopped;
 };
 
@@ -63,6 +65,9 @@ struct workers_call {
 	X(age_us, "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))", I64)
 /* clang-format on */
 
+/* Whether its user lock is held: a script's pop has no connection, and the servers of a cluster share no locks. */
+#define CONNECTED ",IF(w.kind=0,1-IS_FREE_LOCK(" JS_WORKER_LOCK("w.token") "),NULL)"
+
 static void take_worker_row(void *ctx, const struct js_row *row)
 {
 	struct workers_call *call = ctx;
@@ -72,6 +77,8 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	if (row == NULL || call->stopped)
 		return;
 	WORKER_COLUMNS(JS_COLUMN_READ)
+	w.connected = js_row_opt(row, c++);
+	w.stack = call->stack != NULL ? call->stack : js_row_text(row, c);
 	w.suspicion = suspicion_at(row->col[0], w.seq);
 	read_step_cost(row->col[1], &w);
 	find_longest(row->col[1], js_row_time(row, 2), &w);
@@ -82,26 +89,56 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	call->stopped = call->fn(call->ctx, &w) != 0;
 }
 
+static void select_workers(struct jobstack *handle, struct js_sql *sql)
+{
+	js_sql_add(
+		sql,
+		"SELECT w.reason,w.running,UTC_TIMESTAMP(6),"
+		"IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE "
+		"INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL)");
+	js_sql_add(sql, WORKER_COLUMNS(JS_COLUMN_NAME));
+	js_sql_add(sql, js_db_has_user_locks(handle->db) ? CONNECTED : ",NULL");
+}
+
+static int read_workers(struct jobstack *handle, struct js_sql *sql, struct workers_call *call,
+			struct jobstack_error *error)
+{
+	JS_TRY(js_db_query(handle->db, sql, take_worker_row, call, error));
+	return call->stopped ? JOBSTACK_ESTOPPED : 0;
+}
+
 int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
 		     struct jobstack_error *error)
 {
-	struct workers_call call = {fn, ctx, 0};
+	struct workers_call call = {fn, ctx, stack, 0};
 	struct js_sql sql = {0};
 	struct js_stack s;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
-	js_sql_add(
-		&sql,
-		"SELECT w.reason,w.running,UTC_TIMESTAMP(6),"
-		"IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE "
-		"INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL)");
+	select_workers(handle, &sql);
 	/* the claims in one go along the key: to ask for each of a thousand workers' takes three times as long */
-	js_sql_add(&sql, WORKER_COLUMNS(JS_COLUMN_NAME));
 	js_sql_stmt(&sql,
 		    " FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) "
 		    "WHERE stack_id=%u GROUP BY worker_id) c ON c.worker_id=w.worker_id "
 		    "WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
 		    s.id, s.id);
-	JS_TRY(js_db_query(handle->db, &sql, take_worker_row, &call, error));
-	return call.stopped ? JOBSTACK_ESTOPPED : 0;
+	return read_workers(handle, &sql, &call, error);
+}
+
+int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_worker_fn *fn, void *ctx,
+			 struct jobstack_error *error)
+{
+	struct workers_call call = {fn, ctx, NULL, 0};
+	struct js_sql sql = {0};
+
+	JS_TRY(js_schema_check(handle, error));
+	select_workers(handle, &sql);
+	/* all claims in one go: there is an entry in each at least, so they are few */
+	js_sql_stmt(&sql,
+		    ",s.name FROM stack s STRAIGHT_JOIN worker w FORCE INDEX(worker_of_stack) ON "
+		    "w.stack_id=s.stack_id LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim GROUP BY "
+		    "worker_id) c ON c.worker_id=w.worker_id WHERE s.state<3 AND w.ended IS NULL AND "
+		    "w.slurm_job IS NOT NULL AND w.user=%s ORDER BY w.worker_id",
+		    user);
+	return read_workers(handle, &sql, &call, error);
 }

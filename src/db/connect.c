@@ -17,9 +17,13 @@
 #include "db/session.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define DEFAULT_DATABASE "jobstack"
 #define CONNECT_TIMEOUT_S 10
@@ -148,6 +152,17 @@ static unsigned clear_number(MYSQL *my, unsigned by_connector)
 	return number > 0 && number < 10000 && js_fault_is_away((unsigned)number) ? (unsigned)number : by_connector;
 }
 
+/* So that no firewall drops an idle connection, and we learn within two minutes that it is dead. */
+static void keep_alive(int fd)
+{
+	static const int on = 1, idle_s = 60, every_s = 15, times = 4;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)); /* a local socket has none */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof(times));
+}
+
 /* One try.  *NUMBER is the error's number. */
 static MYSQL *login_once(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
@@ -182,6 +197,7 @@ static MYSQL *login_once(struct js_db *db, const struct js_option *o, const stru
 	*number = js_login(my, &login);
 	if (*number == 0) {
 		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
+		keep_alive(socket_of(my));
 		return my;
 	}
 	*number = clear_number(my, *number);
@@ -320,12 +336,20 @@ int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		js_log(&db->log, JOBSTACK_LOG_WARNING, "the database %s is back", db->where);
 	db->away = 0;
 	db->ever = 1;
+	db->number++;
 	db->wait_us = 0;
 	return 0;
 
 fail:
 	js_error_pass(error, &now);
 	return status;
+}
+
+int js_connect_is_over(const struct js_db *db)
+{
+	struct pollfd fd = {.fd = socket_of(db->my), .events = POLLIN};
+
+	return poll(&fd, 1, 0) != 0; /* a server says nothing unasked, except why it ends the connection */
 }
 
 void js_connect_back_off(struct js_db *db, unsigned tries, int64_t longest_us)

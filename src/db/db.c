@@ -111,6 +111,16 @@ void js_db_disconnect_if_crowded(struct js_db *db)
 	js_session_end_if_crowded(db);
 }
 
+uint64_t js_db_may_stay(const struct js_db *db)
+{
+	return db->my != NULL && db->roomy ? db->number : 0;
+}
+
+int js_db_is_cut(const struct js_db *db)
+{
+	return db->my != NULL && js_connect_is_over(db);
+}
+
 void js_db_describe(struct js_db *db, char *text, size_t size)
 {
 	const char *cipher = db->my == NULL ? NULL : mysql_get_ssl_cipher(db->my);

@@ -27,6 +27,13 @@ void js_db_disconnect(struct js_db *db);
 /* The same, but only while the server's connections are short.  Looks whether they are, every few seconds. */
 void js_db_disconnect_if_crowded(struct js_db *db);
 
+/* Whether an idle connection may stay open for long: it is there, and fewer than half of the server's connections were
+ * in use at the last look.  Gives a number that no other connection of DB has had, or 0. */
+uint64_t js_db_may_stay(const struct js_db *db);
+
+/* Whether it was there, and the server has ended it.  Waits for nothing. */
+int js_db_is_cut(const struct js_db *db);
+
 void js_db_describe(struct js_db *db, char *text, size_t size);
 const struct js_log *js_db_log(const struct js_db *db);
 

@@ -46,13 +46,14 @@ static const char set_up[] =
 	"in_predicate_conversion_threshold=0 "
 	"*/;"
 	"SELECT "
-	"UTC_TIMESTAMP(6),@@global.max_connections,@@max_allowed_packet,@@global.read_only,@@global.innodb_read_only"
+	"UTC_TIMESTAMP(6),@@global.max_connections,@@session.max_user_connections,@@max_allowed_packet,"
+	"@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
 	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
 	"'group_replication_single_primary_mode')";
-static const char crowd_query[] =
-	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+static const char crowd_query[] = "SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@session.max_user_connections;"
+				  "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 
 /* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside
  * of one, waits first until its server has all that was committed anywhere before: so no read answers with old data
@@ -63,7 +64,7 @@ static const char causal_group[] = "SET SESSION group_replication_consistency='B
 /* What the two packets bring. */
 struct server_state {
 	int64_t wall_us;
-	uint64_t connections, most, packet;
+	uint64_t connections, most, most_ours, packet; /* most_ours: of this account; 0: no limit of its own */
 	int read_only, galera, group, primaries;
 };
 
@@ -88,8 +89,9 @@ static void take_state_row(struct server_state *a, unsigned n, MYSQL_ROW row)
 	else {
 		a->wall_us = js_clock_parse(row[0]);
 		a->most = strtoull(row[1], NULL, 10);
-		a->packet = n > 2 && row[2] != NULL ? strtoull(row[2], NULL, 10) : a->packet;
-		for (unsigned i = 3; i < n; i++)
+		a->most_ours = n > 2 && row[2] != NULL ? strtoull(row[2], NULL, 10) : 0;
+		a->packet = n > 3 && row[3] != NULL ? strtoull(row[3], NULL, 10) : a->packet;
+		for (unsigned i = 4; i < n; i++)
 			a->read_only |= is_switched_on(row[i]);
 	}
 }
@@ -117,7 +119,8 @@ static unsigned ask_server(MYSQL *my, const char *text, size_t len, struct serve
 	return more > 0 ? mysql_errno(my) : 0;
 }
 
-/* If nine in ten connections are in use, workers that can wait without one should. */
+/* If nine in ten connections are in use, workers that can wait without one should.  If fewer than half are, one more
+ * may stay idle; all of them count against the account's own limit, since we can't see whose they are. */
 static void note_crowd(struct js_db *db, const struct server_state *a)
 {
 	int64_t now = js_clock_mono_us();
@@ -125,6 +128,7 @@ static void note_crowd(struct js_db *db, const struct server_state *a)
 	db->looked_us = now;
 	if (a->most > 0 && 10 * a->connections >= 9 * a->most)
 		db->crowded_us = now + JS_SESSION_CROWDED_US;
+	db->roomy = 2 * a->connections < a->most && (a->most_ours == 0 || 2 * a->connections < a->most_ours);
 }
 
 unsigned js_session_begin(struct js_db *db, MYSQL *my)

@@ -31,6 +31,8 @@ struct js_db {
 	int64_t wait_us;	  /* before the next try to connect; 0: the last one succeeded */
 	int64_t crowded_us;	  /* until this moment the server's connections are taken to be short */
 	int64_t looked_us;	  /* when that was looked at */
+	int roomy;		  /* fewer than half of them were taken then */
+	uint64_t number;	  /* of this connection: they are counted from 1 */
 	int pinned;		  /* a lost connection is not replaced */
 	int viewing;		  /* js_db_view is under way */
 	size_t packet_most;	  /* what is sent must be shorter */

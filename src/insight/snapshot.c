@@ -74,6 +74,7 @@ static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 		return shot->memory = 1;
 	to = &shot->worker[shot->worker_n++];
 	*to = *w;
+	to->stack = NULL; /* the caller's */
 	list_worker_texts(to, text);
 	for (size_t i = 0; i < WORKER_TEXTS; i++)
 		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
