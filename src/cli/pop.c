@@ -8,11 +8,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/item.h"
+#include "run/site.h"
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "slurm/env.h"
-#include "slurm/query.h"
+#include "watch/budget.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +50,9 @@ static const struct js_opt table[] = {
  * silent. */
 static int64_t lease_by_slurm(struct cli *cli)
 {
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), 0, identity.env.cluster};
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_budget budget = {cli->handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, identity.env.cluster, 0};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT, ignored = JOBSTACK_ERROR_INIT;
+	struct js_site site = {0};
 	int64_t end_us = identity.env.end_us, left;
 	static struct js_slurm_job job;
 	int status;
@@ -58,7 +60,10 @@ static int64_t lease_by_slurm(struct cli *cli)
 	if (!identity.env.in_slurm)
 		return LEASE_US;
 	if (end_us < 0) {
-		status = js_slurm_job(&where, (uint32_t)identity.env.job_id, &job, &error);
+		(void)js_site_read(&site, getenv("JOBSTACK_SITE_FILE"), &ignored);
+		budget.every_us = site.slurm_us;
+		js_site_free(&site);
+		status = js_budget_job(&budget, &identity.env, &job, &error);
 		if (status != 0 || job.end_us < 0) {
 			cli_say(cli,
 				"the lease is 12 hours, because the end of the Slurm job %" PRId64 " is unknown%s%s",
@@ -190,7 +195,6 @@ static int check_pop(struct cli *cli)
 	}
 	js_slurm_identify(&identity, &options);
 	options.slots = 1;
-	options.lease_us = lease_us > 0 ? lease_us : lease_by_slurm(cli);
 	return 0;
 }
 
@@ -204,6 +208,7 @@ static int pop_entry(struct cli *cli)
 	for (char **word = cli->argv; *word != NULL; word++)
 		js_buf_add(&line, *word, strlen(*word) + 1);
 	options.argv = (struct jobstack_bytes){line.data, line.len};
+	options.lease_us = lease_us > 0 ? lease_us : lease_by_slurm(cli);
 	status = jobstack_pop(cli->handle, cli->stack, &options, 1, &batch, &cli->error);
 	if (status == 0)
 		status = give_entry(cli, &batch);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/glob.h"
+#include "base/num.h"
 #include "base/setting.h"
 #include "run/packages.h"
 
@@ -65,6 +66,7 @@ static int read_public(struct reading *r, char *value)
 static int read_setting(struct reading *r, char *line)
 {
 	char *value, *key = js_setting_split(line, &value);
+	int64_t slurm_us;
 
 	if (value == NULL)
 		return refuse_site_line(r, "the value is missing: write KEY = VALUE");
@@ -81,7 +83,18 @@ static int read_setting(struct reading *r, char *line)
 	}
 	if (strcmp(key, "packages_public") == 0)
 		return read_public(r, value);
-	return refuse_site_line(r, "unknown setting: [site] takes packages, events and packages-public");
+	if (strcmp(key, "slurm_every") == 0) {
+		if (strcmp(value, "never") == 0)
+			r->site->slurm_us = INT64_MAX;
+		else if (js_num_duration(value, &slurm_us) == 0 && slurm_us >= JS_SITE_SLURM_US &&
+			 slurm_us <= JS_SITE_SLURM_MOST_US)
+			r->site->slurm_us = slurm_us;
+		else
+			return refuse_site_line(
+				r, "slurm-every takes a time of at least 1m and at most 1d, such as 5m, or never");
+		return 0;
+	}
+	return refuse_site_line(r, "unknown setting: [site] takes packages, events, packages-public and slurm-every");
 }
 
 static int read_site_line(struct reading *r, char *line)
@@ -101,6 +114,7 @@ static int read_site_line(struct reading *r, char *line)
 int js_site_read(struct js_site *site, const char *path, struct jobstack_error *error)
 {
 	struct reading r = {site, error, path == NULL || *path == '\0' ? JS_SITE_FILE : path, 0, -1};
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf text = {0};
 	int status = 0;
 
@@ -108,15 +122,24 @@ int js_site_read(struct js_site *site, const char *path, struct jobstack_error *
 		status = errno == ENOENT ? 0 : js_error_access(error, "can't read the site's file %s", r.path);
 	else if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
 		status = js_error_set(error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", r.path);
-	for (char *rest = text.data, *line; status == 0 && rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+	for (char *rest = text.data, *line; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
 		r.line++;
-		status = read_site_line(&r, line);
+		r.error = status == 0 ? error : &ignored; /* the first one is told */
+		js_error_clear(&ignored);
+		if (read_site_line(&r, line) != 0)
+			status = error->code;
 	}
 	if (status == 0 && (text.failed || site->events.failed || site->public_packages.failed))
 		status = js_error_memory(error);
 	js_buf_free(&text);
-	if (status != 0)
+	if (status != 0) {
+		int64_t slurm_us = site->slurm_us; /* a limit holds, whatever is wrong in the file */
+
 		js_site_free(site);
+		site->slurm_us = slurm_us;
+	}
+	if (site->slurm_us == 0)
+		site->slurm_us = JS_SITE_SLURM_US;
 	return status;
 }
 

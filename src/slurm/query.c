@@ -446,6 +446,16 @@ static int ask_question(const struct js_slurm_where *where, struct question *q, 
 	return rc;
 }
 
+int js_slurm_has_module(const struct js_slurm_where *where)
+{
+	const char *choice = getenv("JOBSTACK_SLURM");
+	struct js_buf path = {0};
+	int has = (choice == NULL || strcmp(choice, "commands") != 0) && js_slurm_find(where, &path, NULL) == 0;
+
+	js_buf_free(&path);
+	return has;
+}
+
 int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32_t *job_ids, size_t n,
 		  struct js_slurm_job *out, struct jobstack_error *error)
 {

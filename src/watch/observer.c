@@ -97,6 +97,12 @@ void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
 		       c->verdict == JS_WATCH_WOULD ? "would be requeued" : "requeued");
 }
 
+/* Whether it is of the round's stack: others are recovered in passing. */
+static int is_of_round(const struct js_round *round, const struct js_suspect *s)
+{
+	return strcmp(s->stack, round->stack) == 0;
+}
+
 static void tell_case(const struct js_round *round, const struct js_suspect *s, enum js_watch_verdict verdict,
 		      uint64_t entries)
 {
@@ -112,7 +118,7 @@ static void tell_case(const struct js_round *round, const struct js_suspect *s, 
 					    s->reason[0] != '\0' ? s->reason : NULL,
 					    s->hint[0] != '\0' ? s->hint : NULL};
 
-	if (round->options->tell != NULL)
+	if (round->options->tell != NULL && is_of_round(round, s))
 		round->options->tell(round->options->tell_ctx, &found);
 }
 
@@ -133,9 +139,8 @@ static int recover_worker(const struct js_round *round, const struct js_suspect 
 	int dry = round->options->dry_run, status = check_stop(round);
 
 	if (status == 0 && !dry)
-		status = jobstack_recover(round->handle, round->stack, s->worker, s->seq, s->reason, &taken,
-					  round->error);
-	if (status == JOBSTACK_NOTHING)
+		status = jobstack_recover(round->handle, s->stack, s->worker, s->seq, s->reason, &taken, round->error);
+	if (status == JOBSTACK_NOTHING || (status == 0 && !is_of_round(round, s)))
 		return 0;
 	if (status != 0)
 		return status;
@@ -151,14 +156,49 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 {
 	int status;
 
-	if (js_suspect_is(s) || s->command != 0) {
+	if ((js_suspect_is(s) || s->command != 0) && is_of_round(round, s)) {
 		round->result->suspects++;
 		tell_case(round, s, JS_WATCH_SUSPECT, s->running);
 	}
 	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
 		return 0;
-	status = jobstack_suspect(round->handle, round->stack, s->worker, s->seq, s->hint, round->error);
+	status = jobstack_suspect(round->handle, s->stack, s->worker, s->seq, s->hint, round->error);
 	return status == JOBSTACK_NOTHING ? 0 : status;
+}
+
+/* Recovers those that are proven dead, or with LAST reports the others. */
+static int settle_workers(const struct js_round *round, struct js_suspects *all, int last)
+{
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < all->n; i++) {
+		struct js_suspect *s = &all->at[i];
+
+		if (s->settled || (s->reason[0] == '\0') != last)
+			continue;
+		s->settled = 1;
+		status = last ? report_suspect(round, s) : recover_worker(round, s);
+		if (status < 0 && !is_of_round(round, s) && status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED) {
+			js_error_clear(round->error); /* another stack may have been dropped */
+			status = 0;
+		}
+	}
+	return status;
+}
+
+/* Seeks one proof, and recovers those that are dead. */
+static int seek_proof(const struct js_round *round, js_watch_proof_fn *proof, struct js_suspects *all)
+{
+	int status;
+
+	do {
+		if (all->again_us > 0)
+			js_clock_nap(all->again_us, round->options->stop);
+		all->again_us = 0;
+		status = proof(round, all);
+		JS_THEN(status, settle_workers(round, all, 0));
+	} while (status == 0 && all->again_us > 0);
+	return status;
 }
 
 /* The proofs, in the order in which they are sought. */
@@ -176,10 +216,8 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	JS_TRY(js_suspects_read(&round, &all));
 	round.result->others = all.n;
 	for (size_t i = 0; status == 0 && i < sizeof(proofs) / sizeof(proofs[0]); i++)
-		status = proofs[i](&round, &all);
-	for (size_t i = 0; status == 0 && i < all.n; i++)
-		status = all.at[i].reason[0] != '\0' ? recover_worker(&round, &all.at[i])
-						     : report_suspect(&round, &all.at[i]);
+		status = seek_proof(&round, proofs[i], &all);
+	JS_THEN(status, settle_workers(&round, &all, 1));
 	js_suspects_free(&all);
 	return status;
 }
@@ -231,7 +269,7 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-/* WANTED: another worker is silent, or only a confirming round can tell whether its command still runs. */
+/* WANTED: another worker is missed, or only a confirming round can tell whether its command still runs. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
 {
 	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);
@@ -288,7 +326,9 @@ static int judge_silence(struct js_watch *w, const struct js_round *round, struc
 		if (!s->by_script && s->running > 0 && seen[i].since_us < round->result->still_us)
 			round->result->still_us = seen[i].since_us;
 		fresh += !s->by_script && s->silent_us <= FRESH_US;
-		wanted |= s->runs_here || (!s->by_script && s->silent_us > 2 * JS_SECOND_US);
+		wanted |= s->runs_here || js_suspect_is_missed(s) ||
+			  /* a script's pop in a job neither sends heartbeats nor is connected: now and then */
+			  (s->by_script && s->job != 0 && js_num_jitter(&w->jitter, 20) == 0);
 	}
 	plan_confirm(w, fresh, now_us, wanted, round->result);
 	return status;

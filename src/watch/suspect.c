@@ -5,6 +5,7 @@
 #include "watch/suspect.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "slurm/query.h"
@@ -31,6 +32,7 @@ static uint32_t parse_row_number(const char *text, uint32_t unset)
 static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, const struct jobstack_worker_row *w)
 {
 	memset(to, 0, sizeof(*to));
+	copy_row_text(to->stack, sizeof(to->stack), w->stack);
 	to->worker = w->worker;
 	to->seq = w->seq;
 	to->running = w->running;
@@ -41,6 +43,7 @@ static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, con
 	to->lease_us = w->lease_us;
 	to->age_us = w->age_us;
 	to->by_script = w->by_script;
+	to->connected = (int)w->connected;
 	to->ours = w->user != NULL && strcmp(w->user, s->user) == 0;
 	to->job = parse_row_number(w->job, 0);
 	to->step = parse_row_number(w->step, JS_SLURM_BATCH);
@@ -55,14 +58,29 @@ static int add_suspect(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct js_suspects *s = ctx;
 
-	if (w->worker == s->self)
+	if (w->worker == s->self || (s->others && strcmp(w->stack, s->stack) == 0))
 		return 0;
 	if (js_array_grow(&s->at, &s->room, s->n + 1, sizeof(*s->at)) != 0) {
 		s->memory = 1;
 		return 1;
 	}
-	fill_suspect(s, &s->at[s->n++], w);
+	fill_suspect(s, &s->at[s->n], w);
+	s->n++;
 	return 0;
+}
+
+static int read_suspects(const struct js_round *round, struct js_suspects *s)
+{
+	int status;
+
+	if (!s->others)
+		s->read_us = js_clock_wall_us();
+	status = s->others ? jobstack_job_workers(round->handle, s->user, add_suspect, s, round->error)
+			   : jobstack_workers(round->handle, round->stack, add_suspect, s, round->error);
+	if (!s->memory)
+		return status;
+	js_error_clear(round->error);
+	return js_error_memory(round->error);
 }
 
 int js_suspects_read(const struct js_round *round, struct js_suspects *s)
@@ -71,15 +89,24 @@ int js_suspects_read(const struct js_round *round, struct js_suspects *s)
 	int status;
 
 	memset(s, 0, sizeof(*s));
+	s->stack = round->stack;
 	s->self = round->options->self;
 	copy_row_text(s->user, sizeof(s->user), me != NULL ? me->pw_name : "?");
-	status = jobstack_workers(round->handle, round->stack, add_suspect, s, round->error);
-	if (s->memory) {
-		js_error_clear(round->error);
-		status = js_error_memory(round->error);
-	}
+	status = read_suspects(round, s);
 	if (status != 0)
 		js_suspects_free(s);
+	return status;
+}
+
+int js_suspects_add_others(const struct js_round *round, struct js_suspects *s)
+{
+	size_t own = s->n;
+	int status;
+
+	s->others = 1;
+	status = read_suspects(round, s);
+	if (status != 0)
+		s->n = own;
 	return status;
 }
 
@@ -88,6 +115,11 @@ void js_suspects_free(struct js_suspects *s)
 	free(s->at);
 	s->at = NULL;
 	s->n = s->room = 0;
+}
+
+int js_suspect_is_missed(const struct js_suspect *s)
+{
+	return !s->by_script && ((s->silent_us > JS_WATCH_SILENT_US && s->connected != 1) || js_suspect_is(s));
 }
 
 int js_suspect_is(const struct js_suspect *s)

@@ -65,6 +65,9 @@ struct js_watch_options {
 	const volatile int *stop; /* not 0: stop with JOBSTACK_ESTOPPED before the next worker; NULL: never */
 	const char *module_dir; /* confirm: where the Slurm plugin is ($JOBSTACK_MODULE_DIR); NULL: see slurm/query.h */
 	const char *cluster;	/* confirm: the Slurm cluster we are in ($SLURM_CLUSTER_NAME); NULL: Slurm is asked */
+	/* confirm: 0: a person wants to know, so Slurm is asked at once; else only if a worker is missed, and as
+	 * watch/budget.h says, not again in this time */
+	int64_t ask_every_us;
 	int64_t slurm_limit_us; /* confirm: how long one answer of Slurm's may take; 0: 15 s */
 	int all;		/* confirm: ask Slurm also about workers with a heartbeat in the last two seconds */
 	int dry_run;		/* changes nothing */
@@ -78,7 +81,7 @@ struct js_watch_result {
 	uint64_t others;   /* workers that are left, except the caller's own */
 	/* Only of js_watch_look.  1: this worker should make a confirming round now.  The rounds are planned so that
 	 * the workers of a stack together make about one in three seconds, and each worker at least one in five minutes
-	 * if any other is silent. */
+	 * while any other is missed: silent for two seconds without a connection, or for half its lease. */
 	int confirm;
 	int64_t next_us;   /* when the next look is due */
 	int64_t latest_us; /* a later look begins the watch of some worker again */
@@ -110,7 +113,8 @@ void js_watch_free(struct js_watch *watch);
 /* ------------------------------------------------------------------------------------ in a process that may wait */
 
 /* One round: looks at all workers of STACK, and at once recovers entries of those proven dead by (a) or (b).  Slurm is
- * asked only about workers without a heartbeat for two seconds, unless ALL says otherwise.  What Slurm says without
+ * asked only about workers without a heartbeat for two seconds, unless ALL says otherwise.  With ASK_EVERY_US a
+ * question is about all stacks of the user; RESULT and TELL are about STACK only.  What Slurm says without
  * proving a death ("node failed") is stored with the worker, as the beginning of the reason if (c) proves the death
  * later.  If Slurm can't be asked, this is logged, and the rest is done.  RESULT as above.  Returns 0 or a JOBSTACK_E
  * code. */

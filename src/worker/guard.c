@@ -7,20 +7,17 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "slurm/query.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SLURM_LIMIT_US (5 * JS_SECOND_US)
 #define KILL_WAIT_US (30 * JS_SECOND_US) /* Slurm's own default */
 #define MARGIN_US (5 * JS_SECOND_US)
 #define NEAR_US (5 * JS_SECOND_US) /* Slurm's signal may come a little before the end as we know it */
 
 int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env,
-		  const char *module_dir, int64_t *job_start_us, struct jobstack_error *error)
+		  const struct js_budget *budget, int64_t *job_start_us, struct jobstack_error *error)
 {
-	struct js_slurm_where where = {module_dir, SLURM_LIMIT_US, NULL};
 	int64_t now = js_clock_mono_us(), wall = js_clock_wall_us(), begin = env->start_us, end = env->end_us,
 		kill_wait_us;
 	struct js_slurm_job job;
@@ -29,13 +26,9 @@ int64_t guard_ask(struct guard *guard, const struct config *config, const struct
 	if (!env->in_slurm)
 		return 0;
 	kill_wait_us =
-		js_slurm_conf(&where, &conf, error) == 0 && conf.kill_wait_us > 0 ? conf.kill_wait_us : KILL_WAIT_US;
+		js_budget_conf(budget, &conf, error) == 0 && conf.kill_wait_us > 0 ? conf.kill_wait_us : KILL_WAIT_US;
 	js_error_clear(error);
-	if (env->cluster != NULL && strcmp(conf.cluster, env->cluster) != 0) {
-		kill_wait_us = KILL_WAIT_US;
-		where.cluster = env->cluster; /* another cluster answered, or none */
-	}
-	if ((end < 0 || begin < 0) && js_slurm_job(&where, (uint32_t)env->job_id, &job, error) == 0) {
+	if ((end < 0 || begin < 0) && js_budget_job(budget, env, &job, error) == 0) {
 		begin = job.start_us;
 		end = job.end_us;
 		*job_start_us = job.start_us;

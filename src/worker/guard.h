@@ -6,6 +6,7 @@
 #pragma once
 
 #include "slurm/env.h"
+#include "watch/budget.h"
 #include "worker/config.h"
 
 #include <stddef.h>
@@ -23,12 +24,12 @@ struct guard {
 	int64_t longest_us; /* in the sample */
 };
 
-/* Asks when the job ends, which may take seconds; outside of Slurm there is no guard.  If Slurm was asked,
- * *JOB_START_US gets the job's start, which distinguishes this job from another one with its number.  Returns how long
- * Slurm waits between TERM and KILL; 0 outside of Slurm.  If the end can't be found out, ERROR is filled, and there is
- * no guard. */
+/* Asks when the job ends, as BUDGET allows, which may take seconds; outside of Slurm there is no guard.  If Slurm was
+ * asked, *JOB_START_US gets the job's start, which distinguishes this job from another one with its number.  Returns
+ * how long Slurm waits between TERM and KILL; 0 outside of Slurm.  If the end can't be found out, ERROR is filled, and
+ * there is no guard. */
 int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env,
-		  const char *module_dir, int64_t *job_start_us, struct jobstack_error *error);
+		  const struct js_budget *budget, int64_t *job_start_us, struct jobstack_error *error);
 
 /* An entry was done in US microseconds. */
 void guard_learn(struct guard *guard, int64_t us);

@@ -26,6 +26,11 @@
 #define REST_US (30 * JS_SECOND_US)	/* without a step for this time, the worker disconnects... */
 #define REST_SOON_US (2 * JS_SECOND_US) /* ... or for this time, if commands take longer than: */
 #define REST_LONG_US (5 * JS_SECOND_US)
+#define CUTS_MOST 3 /* if so many idle connections in a row ended soon, none is kept for some time */
+#define STAY_SHORT_US (600 * JS_SECOND_US)  /* soon */
+#define STAY_AGAIN_US (3600 * JS_SECOND_US) /* for this time */
+#define STAY_CHECK_US (30 * JS_SECOND_US)   /* how often a worker checks its idle connection */
+#define STAY_ROOM 4 /* in each fourth check it asks the server how many connections are in use */
 
 /* What the next step carries, taken from the mailbox under its lock. */
 struct step {
@@ -94,7 +99,7 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 	s->fresh = plan.fresh;
 	s->leaps = box->leaps;
 	s->after_leap = s->leaps != box->leaps_settled;
-	s->beat = now >= next_heartbeat(l) || now >= l->watch_us || s->after_leap;
+	s->beat = now >= next_heartbeat(l) || now >= l->watch_us || s->after_leap || l->beat_now;
 	*until = next_heartbeat(l) < l->watch_us ? next_heartbeat(l) : l->watch_us;
 	if ((s->k > 0 && plan.due) || s->beat || s->nudged)
 		return 1;
@@ -327,7 +332,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	/* from there the lease is counted: after a late reply, the next heartbeat is due sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
 	l->beat_jitter = (unsigned)js_num_jitter(&l->jitter, 256);
-	l->rested = l->yielded = 0;
+	l->rested = l->yielded = l->beat_now = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);
 	if (s->after_leap)
@@ -389,27 +394,83 @@ static int64_t connection_idle_limit(const struct ledger *l)
 	return box->running > 0 && (box->finished == 0 || box->mean_us >= REST_LONG_US) ? REST_SOON_US : REST_US;
 }
 
+/* When keep_connection is to be called next. */
+static int64_t next_connection_check(const struct ledger *l)
+{
+	if (!l->yielded)
+		return 0;
+	if (l->stays)
+		return l->stay_check_us;
+	return l->rested ? INT64_MAX : l->last_us + connection_idle_limit(l);
+}
+
+/* As jobstack_worker_stay. */
+static int look_at_connection(struct ledger *l)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	int status;
+
+	if (!l->in_job || jobstack_now_us() < l->stay_from_us)
+		return JOBSTACK_NOTHING;
+	outbox_ask(l->outbox, NULL, 0);
+	status = jobstack_worker_stay(l->worker, &ignored);
+	if (status == 0 && l->stays && ++l->checks % STAY_ROOM == 0) /* it looks whether there is room still */
+		jobstack_disconnect_if_crowded(l->handle);
+	outbox_answered(l->outbox, 0);
+	return status;
+}
+
+/* The connection that was to stay was ended.  Others ask about this worker now, so a heartbeat is due. */
+static void note_cut(struct ledger *l)
+{
+	int64_t now = jobstack_now_us();
+
+	l->beat_now = 1;
+	l->cut = now - l->stay_since_us > STAY_SHORT_US ? 0 : l->cut + 1;
+	if (l->cut < CUTS_MOST)
+		return;
+	l->cut = 0; /* something here ends idle connections, and that would go on all the time */
+	l->stay_from_us = now + STAY_AGAIN_US;
+}
+
+/* Closes the idle connection when others need it, or when it was idle for long.  In a Slurm job it stays if the server
+ * has room: there its end tells others at once that this worker is gone. */
+static void keep_connection(struct ledger *l)
+{
+	int stayed = l->stays, status = JOBSTACK_NOTHING;
+
+	if (!l->yielded)
+		jobstack_disconnect_if_crowded(l->handle);
+	if (!l->yielded || l->stays) {
+		status = look_at_connection(l);
+		l->stays = status == 0;
+	}
+	if (l->stays && !stayed)
+		l->stay_since_us = jobstack_now_us();
+	if (stayed && status < 0)
+		note_cut(l);
+	if (l->yielded && !l->stays) {
+		l->rested = 1;
+		jobstack_disconnect(l->handle);
+	}
+	l->yielded = 1;
+	l->stay_check_us = jobstack_now_us() + STAY_CHECK_US;
+}
+
 /* Waits, with the lock held, until UNTIL or a wake. */
 static void wait_for_ledger_work(struct ledger *l, int64_t until)
 {
-	int64_t rest_at = l->last_us + connection_idle_limit(l), at = l->rested || rest_at > until ? until : rest_at;
-	struct timespec t = js_clock_deadline(at);
+	int64_t check_us = next_connection_check(l);
+	struct timespec t = js_clock_deadline(check_us < until ? check_us : until);
 
-	if (at == rest_at && rest_at <= jobstack_now_us() && !l->rested) {
-		l->rested = 1; /* not with the lock held: it may take a while */
-		(void)pthread_mutex_unlock(&l->box->lock);
-		jobstack_disconnect(l->handle);
-		(void)pthread_mutex_lock(&l->box->lock);
-		return; /* check again: a wake may have been missed */
-	}
-	if (!l->yielded) {
-		l->yielded = 1;
-		(void)pthread_mutex_unlock(&l->box->lock);
-		jobstack_disconnect_if_crowded(l->handle);
-		(void)pthread_mutex_lock(&l->box->lock);
+	if (check_us > jobstack_now_us()) {
+		(void)pthread_cond_timedwait(&l->box->wake, &l->box->lock, &t);
 		return;
 	}
-	(void)pthread_cond_timedwait(&l->box->wake, &l->box->lock, &t);
+	(void)pthread_mutex_unlock(&l->box->lock); /* it may take a while */
+	keep_connection(l);
+	(void)pthread_mutex_lock(&l->box->lock);
+	/* and check again: a wake may have been missed */
 }
 
 /* Returns entries that wait for commands which take longer than expected. */

@@ -46,8 +46,16 @@ struct ledger {
 	int64_t still_us;	       /* as of the last look */
 	char same_cwd[4096];	       /* another name of that directory; "": not known yet */
 	int limited;		       /* the stack has max_running */
+	int in_job;		       /* of Slurm */
 	int rested;		       /* disconnected since the last step */
-	int yielded;		       /* checked since then whether others need the connection */
+	int stays;		       /* the connection stays open, and is looked at then: */
+	int64_t stay_check_us;
+	unsigned checks; /* of connections that stay */
+	int64_t stay_since_us;
+	unsigned cut;	      /* connections that were to stay, and were ended soon */
+	int beat_now;	      /* a heartbeat is due */
+	int64_t stay_from_us; /* none is to stay before this moment */
+	int yielded;	      /* checked since then whether others need the connection */
 	uint64_t jitter;
 	unsigned beat_jitter; /* of the next heartbeat, below 256 */
 };

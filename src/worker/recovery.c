@@ -53,6 +53,12 @@ static void say_case(void *ctx, const struct js_watch_case *found)
 	speaker_say("%s", text);
 }
 
+struct js_budget recovery_budget(const struct config *config, struct jobstack *handle)
+{
+	return (struct js_budget){
+		handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, getenv("SLURM_CLUSTER_NAME"), config->site.slurm_us};
+}
+
 struct js_watch_options recovery_options(const struct config *config, uint64_t self)
 {
 	void *ctx = (void *)(uintptr_t)config;
@@ -64,7 +70,8 @@ struct js_watch_options recovery_options(const struct config *config, uint64_t s
 		.log = config->verbose ? speaker_log : NULL, /* only people who ask want to know of a silent Slurm */
 		.log_ctx = ctx,
 		.module_dir = getenv("JOBSTACK_MODULE_DIR"),
-		.cluster = getenv("SLURM_CLUSTER_NAME")};
+		.cluster = getenv("SLURM_CLUSTER_NAME"),
+		.ask_every_us = config->site.slurm_us};
 }
 
 int recovery_look(const struct config *config, uint64_t self)

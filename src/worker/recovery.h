@@ -5,12 +5,16 @@
  */
 #pragma once
 
+#include "watch/budget.h"
 #include "watch/watch.h"
 #include "worker/config.h"
 #include "worker/keeper.h"
 
 /* Connects.  Waits while the server has no free connection: a thousand workers may start in the same second. */
 int recovery_connect(const struct config *config, struct jobstack **handle, struct jobstack_error *error);
+
+/* What a worker may ask Slurm when it starts. */
+struct js_budget recovery_budget(const struct config *config, struct jobstack *handle);
 
 /* How a worker, whose number is SELF, watches other workers. */
 struct js_watch_options recovery_options(const struct config *config, uint64_t self);

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +101,11 @@ static void choose_slots(struct run *r)
 
 static void ask_job_end(struct run *r)
 {
+	const struct js_budget budget = recovery_budget(&r->config, r->handle);
 	struct jobstack_error unknown = JOBSTACK_ERROR_INIT;
 
-	r->supervisor.kill_wait_us = guard_ask(&r->guard, &r->config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"),
-					       &r->options.job_start_us, &unknown);
+	r->supervisor.kill_wait_us =
+		guard_ask(&r->guard, &r->config, &r->identity.env, &budget, &r->options.job_start_us, &unknown);
 	if (unknown.code != 0 && !r->config.quiet)
 		speaker_say("Slurm does not say when this job ends (%s): entries may start that can't finish in time",
 			    unknown.text);
@@ -167,7 +169,6 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	choose_slots(r);
 	if (r->config.lease_us == 0)
 		r->config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
-	ask_job_end(r);
 	JS_TRY(check_command(r, error));
 	JS_TRY(make_slots(r, error));
 	JS_TRY(find_version(r, error));
@@ -282,6 +283,7 @@ static void connect_threads(struct run *r)
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
+	r->ledger.in_job = r->identity.env.in_slurm;
 	r->ledger.facts.version = r->supervisor.version;
 	r->ledger.facts.mounts = &r->supervisor.mounts;
 	r->ledger.watch_options = recovery_options(&r->config, worker);
@@ -476,6 +478,9 @@ int run_work(struct run *r, struct jobstack_error *error)
 	int64_t began = js_clock_mono_us();
 	int status;
 
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	ask_job_end(r); /* it may take a while, and TERM ends it */
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));

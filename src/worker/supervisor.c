@@ -33,8 +33,6 @@ int supervisor_signals(void)
 	(void)sigaddset(&set, SIGURG);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return -1;
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 

@@ -87,6 +87,42 @@ barrier 25 share
 check '... who were refused' grep -q "trying again" share.err
 sql "ALTER USER 'crowd'@'%' WITH MAX_USER_CONNECTIONS 0"
 
+# in a Slurm job an idle connection stays, and a user lock shows it, while the server has room for others
+in_job() { # STACK LEASE: its keeper
+	numbered 1 1 | jobstack push -q -s "$1" >/dev/null
+	SLURM_JOB_ID=7 SLURM_CLUSTER_NAME=none exec jobstack-worker -q -s "$1" --batch 1 --lease "$2" -- sh -c 'exec sleep 1000'
+}
+row="FROM worker JOIN stack USING(stack_id) WHERE name"
+lock="CONCAT('jobstack.worker.',HEX(token))"
+holds() { [[ $(sql "SELECT IS_USED_LOCK($lock) IS NOT NULL $row='$1'") == "$2" ]]; }
+connected() { (($(status_of Threads_connected) $1)); }
+server_sql "$lab" 'SET GLOBAL max_connections=10'
+(in_job room 30s) &
+first=$!
+check 'a worker in a job stays connected' wait_for 20 holds room 1
+mkfifo quiet
+exec 7<>quiet
+others=()
+for _ in 1 2 3 4 5; do
+	"$SQL_CLIENT" --defaults-file="$lab/crowd.cnf" crowd <quiet >/dev/null 2>&1 &
+	others+=($!)
+done
+check '... half of the connections are in use' wait_for 20 connected '>= 6'
+check '... then it does not' wait_for 20 holds room 0
+kill "${others[@]}"
+wait "${others[@]}"
+exec 7>&-
+check '... there is room again' wait_for 20 holds room 1
+(in_job staying 1h) & # without a heartbeat in this test
+second=$!
+check '... another one with a long lease' wait_for 20 holds staying 1
+before=$(sql "SELECT IS_USED_LOCK($lock) $row='staying'")
+sql "KILL $before"
+another() { [[ $(sql "SELECT IS_USED_LOCK($lock) NOT IN($before) $row='staying'") == 1 ]]; }
+check '... a connection that was cut is replaced soon' wait_for 20 another
+kill "$first" "$second"
+wait "$first" "$second"
+
 # short commands: who has a connection lets others have it, too.  The last ones wait for those who begin late.
 server_sql "$lab" 'SET GLOBAL max_connections=10'
 numbered 1 1500 | jobstack push -q -s turns >/dev/null

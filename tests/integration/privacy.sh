@@ -59,7 +59,10 @@ done <<'L'
 packages = yes|packages takes 1 or 0
 events = relative|syslog, or an absolute path
 packages|KEY = VALUE
-pakages = 1|takes packages, events and packages-public
+pakages = 1|takes packages, events, packages-public and slurm-every
+slurm-every = 59|at least 1m
+slurm-every = seldom|at least 1m and at most 1d, such as 5m, or never
+slurm-every = 2d|at most 1d
 packages-public = [a|invalid pattern
 packages-public = /nosuch/list|can't read /nosuch/list
 L

@@ -302,7 +302,7 @@ sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',slurm_job=5,s
 SLOTS=1 hang noslurm 2
 silent_for noslurm 100
 die noslurm
-check 'no module: said, and the rest is done' says 0 "Slurm could not be asked about 1 worker: can't find jobstack's Slurm plugin.*: 1 entry requeued" \
+check 'no module: said, and the rest is done' says 0 ": 1 entry requeued.*Slurm could not be asked about 1 worker: can't find jobstack's Slurm plugin" \
 	jobstack recover -s noslurm
 is '... ' "$(ledger noslurm)" '0 0 3 0 0 1'
 cat >slurm.conf <<-END

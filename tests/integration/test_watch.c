@@ -239,6 +239,54 @@ static void confirming(void **state)
 	js_watch_free(watch);
 }
 
+/* Nothing is wanted of a silent worker while its connection is there, until half its lease is over; as soon as the
+ * connection has ended, a confirming round is. */
+static void connected(void **state)
+{
+	struct jobstack *own = open_one();
+	struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct js_watch *watch = watcher("connected", 0);
+	struct jobstack_worker *w, *v = worker("frozen", 20 * JS_SECOND_US);
+	int64_t until;
+
+	(void)state;
+	options.lease_us = 3600 * JS_SECOND_US;
+	OK(jobstack_push(h, "connected", NULL, "/x", &e));
+	OK(jobstack_worker_begin(own, "connected", &options, &w, &e));
+	OK(jobstack_worker_stay(w, &e));
+	OK(jobstack_worker_stay(w, &e)); /* a lock that is asked for twice would have to be released twice */
+	OK(jobstack_worker_stay(v, &e));
+	until = jobstack_now_us() + 10 * JS_SECOND_US; /* in which three rounds are planned */
+	while (jobstack_now_us() < until) {
+		look_once(watch, 0);
+		assert_false(result.confirm);
+		js_clock_nap(JS_SECOND_US / 2, NULL);
+	}
+	jobstack_disconnect(own);
+	GIVES(JOBSTACK_NOTHING, jobstack_worker_stay(w, &e)); /* it does not connect for that */
+	until = jobstack_now_us() + 60 * JS_SECOND_US;
+	do {
+		assert_true(jobstack_now_us() < until);
+		look_once(watch, 0);
+		js_clock_nap(JS_SECOND_US / 2, NULL);
+	} while (!result.confirm);
+	OK(take_step(w, NULL, 0, 0, NULL, NULL, &e)); /* which connects */
+	OK(jobstack_worker_stay(w, &e));
+	js_watch_free(watch);
+	watch = watcher("frozen", 0);
+	until = jobstack_now_us() + 60 * JS_SECOND_US;
+	do {
+		assert_true(jobstack_now_us() < until);
+		OK(js_watch_look(watch, &result, &e));
+		js_clock_nap(JS_SECOND_US / 2, NULL);
+	} while (!result.confirm && result.workers == 0);
+	assert_true(result.confirm);
+	jobstack_worker_free(w);
+	jobstack_worker_free(v);
+	jobstack_free(own);
+	js_watch_free(watch);
+}
+
 static void no_stack(void **state)
 {
 	struct js_watch *watch = watcher("nosuch", 0);
@@ -253,10 +301,10 @@ static void no_stack(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(silence),	 cmocka_unit_test(first_look),
-					   cmocka_unit_test(gaps),	 cmocka_unit_test(heartbeat),
-					   cmocka_unit_test(suspicion),	 cmocka_unit_test(scripts),
-					   cmocka_unit_test(confirming), cmocka_unit_test(no_stack)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silence),    cmocka_unit_test(first_look), cmocka_unit_test(gaps),
+		cmocka_unit_test(heartbeat),  cmocka_unit_test(suspicion),  cmocka_unit_test(scripts),
+		cmocka_unit_test(confirming), cmocka_unit_test(connected),  cmocka_unit_test(no_stack)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }
