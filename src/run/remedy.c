@@ -40,10 +40,11 @@ static const char *remedy_server(unsigned why)
 		return "try again later; if it happens again, ask the server's administrator what kills statements "
 		       "there";
 	default:
-		return js_error_is_disk(why) ? "free space on the server's disk (or raise its quota), then repeat the "
-					       "command: each change "
-					       "was made completely or not at all"
-					     : NULL;
+		return js_error_is_disk(why)
+			       ? "free space on the server's disk, or raise its owner's quota, then repeat "
+				 "the command: each change "
+				 "was made completely or not at all"
+			       : NULL;
 	}
 }
 

@@ -73,7 +73,7 @@ mkdir -m 777 tmp
 server=place/user/.local/share/jobstack/server
 at_end 'as_user jobstack server stop -q'
 limit 60
-check "$kind: too small for a server" says 69 'could not initialise .*: the disk or your quota is full: free space there, then repeat the command' \
+check "$kind: too small for a server" says 69 'could not initialise .*: the disk or your quota is full; free space, then repeat the command' \
 	as_user jobstack server start --memory 32M
 is '... nothing half is left' "$(find $server -name 'data*')" ''
 limit 1000
@@ -88,7 +88,7 @@ limit $(($(used) + 40))
 status=0
 as_user timeout 300 jobstack push -s full <names >push.out 2>push.err || status=$?
 is 'the push ends with 69' "$status" 69
-like '... and says what to do' "$(cat push.err)" 'no space left on its disk.*free space on the server.s disk .or raise its quota.*names had been pushed'
+like '... and says what to do' "$(cat push.err)" 'no space left on its disk.*free space on the server.s disk, or raise its owner.s quota.*names had been pushed'
 pushed=$(sed -n 's/.*: \([0-9]*\) names had been pushed.*/\1/p' push.err)
 like '... what it says is pushed is there' "$(as_user jobstack status -s full --json)" "\"pushed\":${pushed:-none},"
 check 'the server stops' as_user jobstack server stop -q

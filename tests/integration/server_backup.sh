@@ -57,7 +57,7 @@ exit 2
 X
 chmod 755 fake/mariadb-dump
 { cat a.cnf; sed -i '/^# data/d' a.cnf; } >as_it_was
-check 'the server has no quota for its own work' says 69 'Errcode: 122.*: free space on the server.s disk .or raise its quota., then repeat the command' \
+check 'the server has no quota for its own work' says 69 'Errcode: 122.*: free space on the server.s disk, or raise its owner.s quota, then repeat the command' \
 	env PATH="$PWD/fake:$PATH" jobstack server backup full.gz --client-file "$PWD/a.cnf"
 cat as_it_was >a.cnf
 is '... no file is made' "$(echo full.gz*)" 'full.gz*'

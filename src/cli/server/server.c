@@ -219,7 +219,7 @@ static int fail_server(struct cli *cli)
 	if (cli->error.code != JOBSTACK_ENODB)
 		return cli_fail(cli);
 	(void)fprintf(stderr, "jobstack server: %s%s\n", cli->error.text,
-		      js_error_is_disk(cli->error.server_errno) ? ": free space there, then repeat the command" : "");
+		      js_error_is_disk(cli->error.server_errno) ? "; free space, then repeat the command" : "");
 	return CLI_NODB;
 }
 
