@@ -349,7 +349,7 @@ int js_connect_is_over(const struct js_db *db)
 {
 	struct pollfd fd = {.fd = socket_of(db->my), .events = POLLIN};
 
-	return poll(&fd, 1, 0) != 0; /* a server says nothing unasked, except why it ends the connection */
+	return poll(&fd, 1, 0) > 0; /* a server says nothing unasked, except why it ends the connection */
 }
 
 void js_connect_back_off(struct js_db *db, unsigned tries, int64_t longest_us)

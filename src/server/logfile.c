@@ -7,6 +7,7 @@
 #include "server/layout.h"
 
 #include <fcntl.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,12 +79,16 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines)
 			       (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
-/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL). */
+/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not in
+ * "error 1226". */
 static int contains_any(const char *text, const char *const words[])
 {
 	for (size_t i = 0; text != NULL && words[i] != NULL; i++)
-		if (strcasestr(text, words[i]) != NULL)
-			return 1;
+		for (const char *p = text; (p = strcasestr(p, words[i])) != NULL;) {
+			p += strlen(words[i]);
+			if (!isdigit((unsigned char)*p))
+				return 1;
+		}
 	return 0;
 }
 

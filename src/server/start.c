@@ -378,8 +378,8 @@ static int start_new_server(struct start *s)
 	JS_TRY(js_upgrade_check(&s->work.layout, &s->program, s->error));
 	JS_TRY(js_install(&s->work, &s->program, s->error));
 	JS_TRY(js_tls_prepare(&s->work, &s->net, s->error));
-	JS_TRY(choose_socket(s));
 	JS_TRY(js_upgrade_begin(&s->work, &s->program, s->error));
+	JS_TRY(choose_socket(s));
 	memcpy(s->owner.bind, s->net.host, sizeof(s->owner.bind));
 	memcpy(s->owner.listen, s->net.listen, sizeof(s->owner.listen));
 	memcpy(s->owner.client_file, s->client_file, sizeof(s->owner.client_file));
@@ -485,6 +485,13 @@ static int check_start_options(struct start *s)
 	return js_config_client_check(s->client_file, s->error);
 }
 
+/* Whether the server that runs is of the very version of PROGRAM: the file may have been replaced since. */
+static int is_program_running(const struct start *s)
+{
+	return strcmp(s->owner.program, s->program.path) == 0 &&
+	       strncmp(s->owner.version, s->program.text, strcspn(s->program.text, "-")) == 0;
+}
+
 int js_server_start(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;
@@ -510,7 +517,7 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 		status = join_running_server(s);
 	else if (status == 0)
 		status = start_new_server(s);
-	if (status == 0 && strcmp(s->owner.program, s->program.path) == 0)
+	if (status == 0 && is_program_running(s))
 		js_upgrade_finish(&s->work, &s->program);
 	if (status == 0) {
 		js_server_fill(&s->work.layout, &s->owner, JS_SERVER_RUNNING, info);

@@ -115,7 +115,7 @@ int js_upgrade_begin(const struct js_work *work, const struct js_program *progra
 		return 0;
 	js_layout_join(by.path, work->layout.data, SERVED_BY);
 	failed = js_who_call(&work->who, write_served_by, &by);
-	errno = failed > 0 ? failed : errno;
+	errno = failed > 0 && failed < 255 ? failed : EPERM;
 	return failed != 0 ? js_error_file(error, "%s can't be written", by.path) : 0;
 }
 

@@ -70,6 +70,6 @@ jobstack push -q -s without /x /y >/dev/null
 JOBSTACK_SLURM=module SLURM_JOB_ID=4000000 jobstack pop -s without >out 2>err
 like 'without the module: a plain message' "$(cat err)" "can't find jobstack's Slurm plugin"
 check '... and it works' jobstack close -s without 1 --attempt 1
-SLURM_JOB_ID=4000000 jobstack pop -s without >out 2>err
-like '... unless there is squeue, which is asked then' "$(cat err)" 'the end of the Slurm job 4000000 is unknown(: Slurm.*)?$'
+SLURM_JOB_ID=4000001 jobstack pop -s without >out 2>err # another job: the failure is told for some time
+like '... unless there is squeue, which is asked then' "$(cat err)" 'the end of the Slurm job 4000001 is unknown(: Slurm.*)?$'
 finish

@@ -59,6 +59,10 @@ chmod 755 fake/mariadb-dump
 { cat a.cnf; sed -i '/^# data/d' a.cnf; } >as_it_was
 check 'the server has no quota for its own work' says 69 'Errcode: 122.*: free space on the server.s disk, or raise its owner.s quota, then repeat the command' \
 	env PATH="$PWD/fake:$PATH" jobstack server backup full.gz --client-file "$PWD/a.cnf"
+sed -i "s/^echo .*/echo \"ERROR 1226 (42000): User 'x' has exceeded the 'max_user_connections' resource\" >\&2/" fake/mariadb-dump
+PATH="$PWD/fake:$PATH" jobstack server backup full.gz --client-file "$PWD/a.cnf" 2>err
+like 'an error whose number begins like that of a full quota is another' "$(cat err)" 'ERROR 1226 .*max_user_connections'
+unlike '...' "$(cat err)" 'free space|quota'
 cat as_it_was >a.cnf
 is '... no file is made' "$(echo full.gz*)" 'full.gz*'
 
