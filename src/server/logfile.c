@@ -79,8 +79,8 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines)
 			       (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
-/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not in
- * "error 1226". */
+/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not
+ * in "error 1226". */
 static int contains_any(const char *text, const char *const words[])
 {
 	for (size_t i = 0; text != NULL && words[i] != NULL; i++)
