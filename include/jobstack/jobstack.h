@@ -689,9 +689,9 @@ int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_ou
 
 /* Shows others that the worker is there while no step is under way: its connection takes a user lock, which the server
  * releases as soon as the connection ends.  Returns 0 if the connection should stay open then.  Call it again now and
- * then, and after each step.  Returns 1 if the connection should rather be closed, because half of the server's
- * connections are in use, or it is a cluster, on which user locks show nothing.  JOBSTACK_ENODB: the server, or
- * something in between, has ended it; this call never connects. */
+ * then, and after each step.  Returns 1 if the connection should rather be closed: half of the server's connections are
+ * in use, or the database is a cluster, where user locks show nothing.  Returns JOBSTACK_ENODB if the connection has
+ * ended.  This call never opens a new one. */
 int jobstack_worker_stay(struct jobstack_worker *worker, struct jobstack_error *error);
 
 /* The secret that belongs to the worker's number.  Both are needed to deliver outcomes later (jobstack_replay). */
@@ -723,10 +723,10 @@ int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker
  * is a line of at most 200 bytes that says all that the answer depends on.
  *
  * jobstack_ask returns 0 if the caller is to ask now: nobody did in the last EVERY_US, by the server's clock; TOKEN is
- * for jobstack_answer.  It returns 1 if somebody did *AGE_US ago; a moment in the future, before the clock was set
- * back, counts in the same way.  ANSWER (SIZE bytes, or cut) is what was stored last, or "" if there is no answer
- * (yet).  If the reply of the server is lost, the call finds out who is to ask.  With TOKEN NULL it only looks
- * whether the caller could ask now; *AGE_US is INT64_MAX if nobody ever did.
+ * for jobstack_answer.  It returns 1 if somebody did *AGE_US ago; if the clock was set back, that moment may lie in the
+ * future, by less than EVERY_US (*AGE_US is negative then).  ANSWER (SIZE bytes, or cut) is what was stored last, or
+ * "" if there is no answer (yet).  If the reply of the server is lost, the call finds out who is to ask.  With TOKEN
+ * NULL it only looks whether the caller could ask now; *AGE_US is INT64_MAX if nobody ever did.
  *
  * jobstack_answer stores the ANSWER, at most 4000 bytes.  jobstack_unanswered says that there is none, so that others
  * may ask EARLY_US sooner than otherwise.  Both return 1, and store nothing, if somebody else has asked since (or if

@@ -31,7 +31,8 @@ struct js_site {
 };
 
 /* Reads PATH; NULL or "": JS_SITE_FILE.  A missing file is as an empty one.  On an error (JOBSTACK_EFILE,
- * JOBSTACK_EPERM, or JOBSTACK_EUSAGE with the line) SITE is empty: nothing is switched on, and no package is public. */
+ * JOBSTACK_EPERM, or JOBSTACK_EUSAGE with the line) SITE is empty but for a valid slurm-every: nothing is switched on,
+ * and no package is public. */
 int js_site_read(struct js_site *site, const char *path, struct jobstack_error *error);
 void js_site_free(struct js_site *site);
 
