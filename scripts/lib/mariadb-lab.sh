@@ -36,8 +36,9 @@ db_lab_user() {
 	if getent passwd mysql >/dev/null; then echo mysql; else echo nobody; fi
 }
 
-# Under scripts/test, servers without settings of their own do not wait for the disk: tests kill servers, never the machine.
-db_lab_is_for_tests() { [[ ${JOBSTACK_TEST_RUN-} && ! ${LAB_SETTINGS-} ]]; }
+# Under scripts/test, servers without settings of their own do not wait for the disk: tests never kill the machine.  With
+# LAB_FLUSHES=1 they do: those that are killed and started again behave as a user's.
+db_lab_is_for_tests() { [[ ${JOBSTACK_TEST_RUN-} && ! ${LAB_SETTINGS-} && ! ${LAB_FLUSHES-} ]]; }
 
 db_lab_password() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 

@@ -53,7 +53,7 @@ exec_bare() {
 }
 
 case $1 in
-db) db_lab_up "$2" ;;
+db) LAB_FLUSHES=1 db_lab_up "$2" ;;
 cluster) galera_up "$2" "$3" ;;
 database)
 	db_lab_database "$2" "$3"

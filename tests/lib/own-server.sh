@@ -4,6 +4,7 @@
 #
 # A server of the test's own, in $lab, that can be killed and started again.  Source it after tap.sh and jobstack.sh.
 . "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
+export LAB_FLUSHES=1
 
 # own_server DATABASE [DIRECTORY]: below DIRECTORY, with an empty DATABASE that the tools use from now on
 own_server() {
