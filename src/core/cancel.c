@@ -244,6 +244,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 	js_sql_add(sql, "SELECT lo,hi,ids,due INTO @js_lo,@js_hi,@js_ids,@js_due FROM span");
 	same_span(c, sql);
 	js_sql_stmt(sql, " FOR UPDATE");
+	js_sql_guard(sql, 1);
 	if (!stays)
 		js_sql_add(sql, "DELETE FROM span");
 	else if (lifo)

@@ -171,6 +171,7 @@ static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *e
 static void count_part(struct js_pushing *p)
 {
 	p->seq++;
+	p->parts++;
 	p->beat_us = jobstack_now_us();
 	p->result.pushed += p->to - p->from - p->dropped;
 	p->result.skipped += p->dropped;

@@ -355,6 +355,7 @@ static void rewrite_claim(const struct js_closing *c, const struct js_claim *cla
 		"UPDATE claim SET open=open-%u,lo=%u,hi=%u,ids=%x WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 		(uint64_t)closing, interval ? ids[0] : (uint64_t)0, interval ? ids[n - 1] : (uint64_t)(n - 1),
 		interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, c->stack->id, c->worker, claim->no);
+	js_sql_count(sql, 1);
 }
 
 uint64_t js_claim_closed(const struct js_claim *list)
@@ -375,12 +376,15 @@ void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 		if (closing == claim->open) {
 			js_span_delete_claim(sql, c->stack, c->worker, claim->no);
 			js_sql_stmt(sql, "");
+			js_sql_count(sql, 1);
 		} else if (closing > 0 && gives_back(c, claim))
 			rewrite_claim(c, claim, closing, sql);
-		else if (closing > 0)
+		else if (closing > 0) {
 			js_sql_stmt(sql,
 				    "UPDATE claim SET open=open-%u WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 				    (uint64_t)closing, c->stack->id, c->worker, claim->no);
+			js_sql_count(sql, 1);
+		}
 	}
 	add_attempts(c, sql);
 	add_dead(c, sql);

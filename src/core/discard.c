@@ -67,10 +67,12 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	js_sql_stmt(&sql,
 		    "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id LIMIT %u",
 		    stack, lo, hi, n);
+	js_sql_count(&sql, n);
 	/* a removed name may have been pushed again meanwhile, by a push without --unique that left the row to these
 	 * entries: the next unique push names all later entries again */
 	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-%u,named=COALESCE(LEAST(named,%u),named) WHERE stack_id=%u",
 		    n, lo - 1, stack);
+	js_sql_count(&sql, 1);
 	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u",
 		    id); /* shows that the removal goes on */
 	status = js_db_commit(handle->db, &sql, NULL, error);

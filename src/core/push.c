@@ -192,9 +192,11 @@ static int publish_push(struct js_pushing *p, struct jobstack_error *error)
 		    "UPDATE push SET seq=seq+1,ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%k AND seq=%u AND "
 		    "ended IS NULL",
 		    p->push_id, p->token, p->seq);
-	if (p->options->atomic)
+	if (p->options->atomic) {
 		js_sql_stmt(&sql, "UPDATE span SET class=0,push_id=NULL WHERE stack_id=%u AND class=2 AND push_id=%u",
 			    p->stack.id, p->push_id);
+		js_sql_count(&sql, p->parts);
+	}
 	status = js_db_commit(p->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD && lost) { /* was it our own try? */
 		uint64_t seq;

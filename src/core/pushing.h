@@ -45,6 +45,7 @@ struct js_pushing {
 	int all_new;		  /* none was known of the part before */
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;
+	uint64_t parts; /* that are there, each in a span of its own */
 };
 
 /* Puts the chunk onto the stack: by a LOAD if it is too large for an INSERT, else, or if none is taken, part by part.

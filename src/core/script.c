@@ -47,7 +47,11 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 		js_span_lock_limit(&sql, s);
 	js_span_pop(&sql, s, &(const struct js_pop){.k = k, .claim_no = 1});
 	js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
+	js_sql_count(&sql, 1);
+	js_sql_piece(&sql, "IF @js_pos IS NULL THEN ");
 	js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
+	js_sql_count(&sql, 1);
+	js_sql_piece(&sql, "ELSE SET @js_sum=@js_sum+1;END IF;");
 	status = js_db_commit(handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD) /* the stack is being dropped, or is gone */
 		return JOBSTACK_NOTHING;

@@ -164,6 +164,7 @@ static void cut_span(struct js_sql *sql, const struct js_stack *stack, const str
 {
 	js_sql_piece(sql, pop->k == 1 ? "IF @js_left<1 THEN " : "IF @js_left<@js_n THEN ");
 	delete_used_up(sql, stack, pop, JS_SQL_BLOCKS, 0);
+	js_sql_count(sql, 1);
 	delete_used_up(sql, stack, pop, JS_SQL_SINGLE, pop->reused != 0);
 	js_sql_piece(sql, "ELSE ");
 	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-" : "UPDATE span SET lo=lo+");
@@ -171,6 +172,7 @@ static void cut_span(struct js_sql *sql, const struct js_stack *stack, const str
 	if (makes_homes(pop))
 		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_HOME_POPS * pop->k));
 	js_sql_stmt(sql, " WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos", stack->id);
+	js_sql_count(sql, 0);
 	js_sql_piece(sql, "END IF;");
 }
 
@@ -225,15 +227,22 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM gate WHERE stack_id=%u FOR UPDATE", stack->id);
 	js_sql_only(sql, JS_SQL_CLUSTER);
 	js_sql_stmt(sql, "UPDATE gate SET locked=locked+1 WHERE stack_id=%u", stack->id);
+	js_sql_count(sql, 1);
 }
 
-/* How many more may run: @js_room.  While the row in `gate` is locked, no other pop adds to this count. */
+/* How many more may run: @js_room.  While the row in `gate` is locked, no other pop adds to this count.  Two reads
+ * without a subquery: one that is killed in a subquery goes on with a part of the sum.  The guard before the COMMIT
+ * counts the rows of both. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
+	js_sql_stmt(sql, "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",
+		    stack->id);
+	js_sql_count(sql, 1);
 	js_sql_stmt(sql,
-		    "SET @js_room=(SELECT COALESCE(CAST(max_running AS SIGNED)-(SELECT CAST(COALESCE(SUM(open),0) AS "
-		    "SIGNED) FROM claim WHERE stack_id=%u),%u) FROM stack WHERE stack_id=%u)",
-		    stack->id, (uint64_t)k, stack->id);
+		    "SELECT IF(max_running IS NULL,%u,CAST(max_running AS SIGNED)-@js_open) INTO @js_room FROM stack "
+		    "WHERE stack_id=%u",
+		    (uint64_t)k, stack->id);
+	js_sql_count(sql, 1);
 }
 
 /* What is read of the span that is locked, and what follows for the pop: @js_n entries are taken from @js_from, a
@@ -361,18 +370,19 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 	if (makes_homes(pop))
 		count_pieces(sql, stack, pop);
 	write_claim(sql, stack, pop, JS_SQL_BLOCKS);
-	if (pop->reused != 0) {
-		js_sql_only(sql, JS_SQL_BLOCKS);
-		js_sql_guard(sql, 1);
-	}
+	if (pop->reused != 0)
+		js_sql_count(sql, 1);
 	write_claim(sql, stack, pop, JS_SQL_SINGLE);
 	cut_span(sql, stack, pop);
 	if (makes_homes(pop))
 		insert_pieces(sql, stack, pop);
+	js_sql_piece(sql, "ELSE ");
+	js_sql_only(sql, JS_SQL_BLOCKS);
+	js_sql_stmt(sql, "SET @js_sum=@js_sum+1"); /* for the cut */
 	if (pop->reused != 0) {
-		js_sql_piece(sql, "ELSE ");
 		js_span_delete_claim(sql, stack, pop->worker, pop->reused);
 		js_sql_stmt(sql, " AND @js_pos IS NULL");
+		js_sql_count(sql, 0);
 	}
 	js_sql_piece(sql, "END IF;");
 }

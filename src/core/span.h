@@ -68,7 +68,7 @@ struct js_pop {
  * than HOMES of both.  A piece is enough for JS_SPAN_HOME_POPS pops. */
 #define JS_SPAN_HOMES 16
 #define JS_SPAN_HOME_POPS 32
-#define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL"
+#define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL,@js_m=0,@js_room=NULL"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
 
 /* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to

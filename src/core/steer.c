@@ -88,21 +88,27 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 static int move_spans(struct jobstack *handle, const struct js_stack *s, uint64_t class, int64_t rank, int lower,
 		      struct jobstack_error *error)
 {
+	const char *query = lower ? "SELECT COUNT(*) FROM span WHERE stack_id=%u AND class=%u AND `rank`<%d"
+				  : "SELECT COUNT(*) FROM span WHERE stack_id=%u AND class=%u AND `rank`>%d";
 	uint64_t left;
 
-	JS_TRY(js_handle_ask_number(handle, &left, error,
-				    lower ? "SELECT COUNT(*) FROM span WHERE stack_id=%u AND class=%u AND `rank`<%d"
-					  : "SELECT COUNT(*) FROM span WHERE stack_id=%u AND class=%u AND `rank`>%d",
-				    s->id, class, rank));
-	for (uint64_t n; left > 0; left -= n) {
-		n = left < MOVED_AT_ONCE ? left : MOVED_AT_ONCE;
-		JS_TRY(js_handle_change(
-			handle, 0, NULL, error,
-			lower ? "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
-				"`rank`<%d ORDER BY `rank` DESC,pos DESC LIMIT %u"
-			      : "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
-				"`rank`>%d ORDER BY `rank`,pos LIMIT %u",
-			rank, s->id, class, rank, n));
+	JS_TRY(js_handle_ask_number(handle, &left, error, query, s->id, class, rank));
+	while (left > 0) {
+		struct js_sql sql = {0}, tail = {0};
+		uint64_t moved;
+
+		js_sql_stmt(&sql,
+			    lower ? "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
+				    "`rank`<%d ORDER BY `rank` DESC,pos DESC LIMIT %u"
+				  : "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
+				    "`rank`>%d ORDER BY `rank`,pos LIMIT %u",
+			    rank, s->id, class, rank, left < MOVED_AT_ONCE ? left : (uint64_t)MOVED_AT_ONCE);
+		js_sql_stmt(&sql, "SET @js_n=ROW_COUNT()");
+		js_sql_stmt(&tail, "SELECT @js_n");
+		JS_TRY(js_db_transaction(handle->db, &sql, &tail, js_row_number, &moved, NULL, error));
+		left -= moved < left ? moved : left;
+		if (moved == 0) /* others were faster, or the server skipped the UPDATE */
+			JS_TRY(js_handle_ask_number(handle, &left, error, query, s->id, class, rank));
 	}
 	return 0;
 }

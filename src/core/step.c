@@ -550,7 +550,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		sql,
 		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
 		w->id);
+	js_sql_count(sql, 1);
 	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
+	js_sql_count(sql, 1);
 	return js_claim_spans_sql(closing, sql, error);
 }
 

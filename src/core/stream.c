@@ -136,6 +136,7 @@ void js_stream_take_sql(struct js_sql *sql, uint64_t worker)
 		    "SELECT closed,oldest,newest INTO @js_closed,@js_oldest,@js_newest FROM worker WHERE worker_id=%u "
 		    "FOR UPDATE",
 		    worker);
+	js_sql_count(sql, 1);
 }
 
 void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
@@ -237,6 +238,7 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
 	take_away_sql(g, stack_id, &sql);
+	js_sql_race(&sql);
 	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,oldest,newest,list) VALUES(%u,%u,%u,%u,%x)", stack_id,
 		    *last + 1, g->oldest, g->newest, (const void *)g->text.data, g->text.len);
 	return js_db_commit(handle->db, &sql, NULL, error);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,16 +42,21 @@ int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *s
 	int status;
 
 	js_file_random(fresh, sizeof(fresh));
-	if (id != 0)
-		js_sql_stmt(&sql, "UPDATE worker SET token=%k WHERE worker_id=%u AND token=%k", fresh, id, token);
+	if (id != 0) /* an earlier try of this packet may have done it */
+		js_sql_must(&sql, "UPDATE worker SET token=%k WHERE worker_id=%u AND token IN(%k,%k)", fresh, id, token,
+			    fresh);
 	js_stack_mark_sql(&sql, stack->id);
 	js_worker_insert_sql(&sql, stack, token, script, o);
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%k",
 		    id != 0 ? "blocks the first try of a pop, whose reply was lost" : "popped nothing", token);
+	js_sql_count(&sql, 1);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (id != 0 && (status == 0 ||
 			status == JS_DB_DUPLICATE)) /* an existing key is our own, from a try whose reply was lost */
 		memcpy(token, fresh, sizeof(fresh));
+	if (status == JS_DB_GUARD)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "another program ended worker %" PRIu64 " as soon as it had begun", id);
 	return status == JS_DB_DUPLICATE ? 0 : status;
 }
 

@@ -22,7 +22,9 @@
 /* The longest wait between two tries: by then the other transaction has ended. */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5)
 #define GONE_WAIT_US (2 * JS_SECOND_US)
-#define VIEWS_MAX 20	   /* times that a long reading is begun again */
+#define GUARDS_MAX 4 /* tries that one guard stops: some 10 ms */
+#define SKIPS_MAX 12 /* ... and that the guard of the sum does: a second or two, less than a quarter of any lease */
+#define VIEWS_MAX 20 /* times that a long reading is begun again */
 #define VIEW_OUTDATED 1412 /* the server's number for a table that was changed after the view began */
 #define NO_DATABASE 1049   /* the server's number for a database that does not exist */
 
@@ -236,6 +238,15 @@ static int prepare_try(struct js_db *db, struct js_exchange *x, const struct lim
 	return status == 0 ? js_exchange_write(db, x, error) : status;
 }
 
+/* A guard stopped it.  MariaDB may have skipped the statement that the guard looks at, so only a guard that stops it
+ * again and again is believed.  (Servers without blocks skip nothing.) */
+static int may_have_been_skipped(struct js_exchange *x)
+{
+	if (x->fault == JS_FAULT_SKIPPED)
+		return ++x->stopped < SKIPS_MAX;
+	return x->fault == JS_FAULT_GUARD && x->request.blocks && !x->packet->races && ++x->stopped < GUARDS_MAX;
+}
+
 /* After a try that failed: cleans up. Returns whether to try again. */
 static int may_try_again(struct js_db *db, struct js_exchange *x, const struct limits *limits)
 {
@@ -245,7 +256,8 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 		return !db->pinned && js_clock_mono_us() <= limits->away_us && !is_no_load(db, x);
 	}
 	js_exchange_roll_back(db, x);
-	if ((x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED) || js_clock_mono_us() >= limits->conflict_us)
+	if ((x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED && !may_have_been_skipped(x)) ||
+	    js_clock_mono_us() >= limits->conflict_us)
 		return 0;
 	js_log(&db->log, JOBSTACK_LOG_DEBUG, "running the transaction again: %s (%u)", db->last_error, x->number);
 	return 1;
@@ -265,6 +277,11 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 		return JS_DB_GUARD;
 	if (x->transaction && x->fault == JS_FAULT_DUPLICATE)
 		return JS_DB_DUPLICATE;
+	if (x->fault == JS_FAULT_SKIPPED)
+		return js_error_set(
+			error, JOBSTACK_EBUG,
+			"the database %s does not have the rows that this change needs: nothing was changed",
+			db->where);
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }
 

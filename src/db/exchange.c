@@ -83,7 +83,11 @@ static enum js_fault fault_of_try(const struct js_db *db, const struct js_exchan
 
 	if (fault != JS_FAULT_GUARD || at_guard)
 		return fault;
-	return x->request.blocks && a != NULL && strstr(db->last_error, "row_count()") != NULL ? fault : JS_FAULT_OTHER;
+	if (!x->request.blocks || a == NULL)
+		return JS_FAULT_OTHER;
+	if (strstr(db->last_error, "@`js_sum`") != NULL)
+		return JS_FAULT_SKIPPED;
+	return strstr(db->last_error, "row_count()") != NULL ? fault : JS_FAULT_OTHER;
 }
 
 int js_exchange_write(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
@@ -168,6 +172,7 @@ int js_exchange_may_be_committed(const struct js_exchange *x)
 		return 1;
 	if (r->blocks && x->answered <= r->commit_to) /* the error does not say which statement of the block failed;
 							 only plain reads follow the COMMIT */
-		return x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_DUPLICATE && x->fault != JS_FAULT_AGAIN;
+		return x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_SKIPPED && x->fault != JS_FAULT_DUPLICATE &&
+		       x->fault != JS_FAULT_AGAIN;
 	return x->answered > r->commit_to;
 }

@@ -19,6 +19,7 @@ static const struct {
 	[JS_FAULT_NONE] = {JOBSTACK_EBUG, "failed without giving a reason", {0}},
 	/* out of range */
 	[JS_FAULT_GUARD] = {JOBSTACK_EBUG, "stopped the transaction at a check that should not have failed", {1690}},
+	[JS_FAULT_SKIPPED] = {JOBSTACK_EBUG, "does not have all rows that had to be changed", {0}},
 	[JS_FAULT_DUPLICATE] = {JOBSTACK_EBUG, "refused an unexpected duplicate key", {1062}},
 	/* 1213: a deadlock, which Galera reports at COMMIT.  1205: a lock wait timeout, which rolls back the statement
 	 * only.  3797, 3798: Group Replication did not apply earlier transactions in time.  1020: MariaDB's snapshot

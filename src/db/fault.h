@@ -14,6 +14,7 @@
 enum js_fault {
 	JS_FAULT_NONE,
 	JS_FAULT_GUARD,
+	JS_FAULT_SKIPPED, /* the guard of the sum: a statement did not change the rows that it must change */
 	JS_FAULT_DUPLICATE,
 	JS_FAULT_AGAIN,
 	JS_FAULT_KILLED, /* a person or a time limit ended the statement: again, it may go through */

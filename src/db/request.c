@@ -22,6 +22,7 @@ struct writer {
 	size_t begin;		   /* where it begins in the text */
 	int behind;		   /* the COMMIT is written */
 	size_t value;		   /* the next of the packet's values */
+	uint64_t sum;		   /* of the rows that the statements so far must have changed (js_sql_count) */
 };
 
 const struct js_answer *js_request_answer(const struct js_request *e, unsigned number)
@@ -145,6 +146,7 @@ static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i
 
 	if (flags & (p->e->blocks ? JS_SQL_SINGLE : JS_SQL_BLOCKS) || (flags & JS_SQL_CLUSTER && !p->e->cluster))
 		return;
+	p->sum += js_sql_mark(sql, i)->counted;
 	if (single)
 		close_block(p);
 	else
@@ -189,6 +191,26 @@ static void end_user_lock(struct writer *p)
 	add_release(p, &p->e->end);
 }
 
+static void begin_sum(struct writer *p, const struct js_sql *packet)
+{
+	if (p->e->blocks && packet->counts)
+		js_buf_str(&p->e->text, "SET @js_sum=0;");
+}
+
+/* The last guard.  NULL-safe, because a sum that is NULL must not pass. */
+static void check_sum(struct writer *p, const struct js_sql *packet)
+{
+	size_t at;
+
+	if (!p->e->blocks || !packet->counts)
+		return;
+	js_buf_str(&p->e->text, "SET @js_guard=CAST(@js_sum<=>");
+	at = p->e->text.len;
+	js_buf_u64(&p->e->text, p->sum);
+	note_range(&p->e->values, at, p->e->text.len);
+	js_buf_str(&p->e->text, " AS UNSIGNED)-1;");
+}
+
 static void reset_request(struct js_request *e)
 {
 	js_buf_reset(&e->text);
@@ -221,9 +243,11 @@ void js_request_transaction(struct js_request *e, const struct js_sql *packet, c
 	begin_user_lock(&p);
 	begin_own_statement(&p);
 	js_buf_str(&e->text, "START TRANSACTION;");
+	begin_sum(&p, packet);
 	for (unsigned i = 0; i < packet->statements && !failed; i++)
 		add_statement(&p, packet, i, 0);
 	begin_own_statement(&p);
+	check_sum(&p, packet);
 	p.commits = blocks;
 	e->commit_from = e->commit_to = blocks ? p.first : e->n - 1;
 	js_buf_str(&e->text, "COMMIT;");

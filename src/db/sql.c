@@ -54,7 +54,7 @@ static size_t last_begin(const struct js_sql *sql)
 /* The last statement is whole. */
 static void complete_statement(struct js_sql *sql, unsigned flags)
 {
-	struct js_sql_mark mark = {sql->text.len, flags | sql->only};
+	struct js_sql_mark mark = {sql->text.len, flags | sql->only, 0};
 	const char *text = sql->text.failed ? "" : sql->text.data + last_begin(sql);
 
 	if (strncmp(text, "SELECT ", 7) == 0 && strstr(text, " INTO @js_") == NULL)
@@ -166,6 +166,27 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 	}
 	js_buf_char(&sql->text, ';');
 	complete_statement(sql, JS_SQL_GUARD);
+}
+
+void js_sql_count(struct js_sql *sql, uint64_t n)
+{
+	struct js_sql_mark *mark;
+
+	if (sql->marks.failed || sql->statements == 0)
+		return;
+	js_sql_only(sql, JS_SQL_BLOCKS | (js_sql_mark(sql, sql->statements - 1)->flags & JS_SQL_CLUSTER));
+	/* ROW_COUNT() is that of the statement directly before, and only in a SET's first assignment */
+	js_sql_stmt(sql, "SET @js_sum=@js_sum+ROW_COUNT()");
+	sql->counts = 1;
+	if (sql->marks.failed)
+		return;
+	mark = (struct js_sql_mark *)(void *)sql->marks.data + sql->statements - 1;
+	mark->counted = n;
+}
+
+void js_sql_race(struct js_sql *sql)
+{
+	sql->races = 1;
 }
 
 void js_sql_only(struct js_sql *sql, unsigned flags)

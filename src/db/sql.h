@@ -23,6 +23,7 @@ enum {
 struct js_sql_mark {
 	size_t end; /* where the statement ends in the text */
 	unsigned flags;
+	uint64_t counted; /* so many rows it adds to the packet's sum (js_sql_count) */
 };
 
 /* Where a value stands in a text: what differs from one use of a statement to the next. */
@@ -36,6 +37,8 @@ struct js_sql {
 	struct js_buf values;	   /* one struct js_sql_value for each */
 	unsigned statements;	   /* complete ones */
 	unsigned only;		   /* of the next one */
+	int counts;		   /* some statements are counted */
+	int races;		   /* see js_sql_race */
 	uint64_t lock_of, lock;	   /* see js_sql_user_lock; 0: none */
 	unsigned lock_wait;
 };
@@ -73,6 +76,17 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
 		(void)js_sql_stmt((sql), __VA_ARGS__);                                                                 \
 		js_sql_guard_set((sql), 1, NULL);                                                                      \
 	} while (0)
+
+/* Makes sure that the statement before is noticed if it does nothing: it changes (or matches) exactly N rows.  MariaDB
+ * skips a statement in a block, without an error, if KILL QUERY or a time limit arrives at the wrong moment, and goes
+ * on to the COMMIT (DESIGN.md, "Skipped statements").  So the rows are added up, and a guard before the COMMIT compares
+ * the sum.  If it differs, the transaction runs again.  In the ELSE of an IF in which the same is counted, N is 0: it
+ * is added, but not expected once more. */
+void js_sql_count(struct js_sql *sql, uint64_t n);
+
+/* It is ordinary that a guard stops this packet, because others are faster.  Other packets are sent again after that,
+ * in case the server has skipped the statement that the guard looked at. */
+void js_sql_race(struct js_sql *sql);
 
 /* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER; with JS_SQL_GUARD it is a guard as well. */
 void js_sql_only(struct js_sql *sql, unsigned flags);

@@ -71,6 +71,37 @@ def connection_kill(field, rng):
 	return struck
 
 
+@kind("query-kill")
+def query_kill(field, rng):
+	"""KILL QUERY: of all sessions, five times a second.  MariaDB skips statements then, without an error."""
+	db, rows, killed = field.campaign.db, field.all_rows(), 0
+	for _ in range(rng.randrange(10, 20)):
+		sessions = db.query("SELECT id FROM information_schema.processlist WHERE user='%s' AND command<>'Sleep'" % field.load.name, timeout=2)
+		rng.shuffle(sessions or [])
+		try:  # one may be gone before we come to it, with which the client ends
+			killed += sessions is not None and db.query(";".join("KILL QUERY " + number for number, in sessions), timeout=2) is not None
+		except RuntimeError:
+			pass
+		field.load.over.wait(0.2)
+	return rows if killed else None
+
+
+@kind("autoinc-lock", needs=SERVER)
+def autoinc_lock(field, rng):
+	"""Somebody holds the lock of the numbers of workers for longer than a lock wait, while workers start."""
+	insert = ("START TRANSACTION;INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host) SELECT UNHEX(MD5(RAND())),0,0,"
+		  "UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1,1,'h' FROM (SELECT 0 n UNION ALL SELECT %d) t WHERE SLEEP(n)=0;ROLLBACK")
+	def hold():
+		try:
+			field.campaign.db.query(insert % seconds, field.load.name)
+		except RuntimeError:  # another fault hit it
+			pass
+
+	seconds = rng.randrange(4, 8)
+	threading.Thread(target=hold, daemon=True).start()
+	return field.all_rows()
+
+
 def around_commit(mode):
 	@kind("commit-" + mode)
 	def strike(field, rng):

@@ -171,7 +171,7 @@ static void user_locks(void **state)
 /* One answer more is expected than there will be. */
 static void promise_more(struct js_sql *sql)
 {
-	struct js_sql_mark mark = {sql->text.len, JS_SQL_ROWS};
+	struct js_sql_mark mark = {sql->text.len, JS_SQL_ROWS, 0};
 
 	js_buf_add(&sql->marks, &mark, sizeof(mark));
 	sql->statements++;

@@ -112,6 +112,34 @@ static void large(void **state)
 	js_sql_free(&sql);
 }
 
+/* Rows that are counted: only in blocks; those of a cluster only there; of two branches once. */
+static void counted(void **state)
+{
+	struct js_sql sql = {0};
+
+	(void)state;
+	js_sql_only(&sql, JS_SQL_CLUSTER);
+	(void)js_sql_stmt(&sql, "UPDATE a");
+	js_sql_count(&sql, 1);
+	js_sql_piece(&sql, "IF @x THEN ");
+	(void)js_sql_stmt(&sql, "DELETE b");
+	js_sql_count(&sql, 2);
+	js_sql_piece(&sql, "ELSE ");
+	(void)js_sql_stmt(&sql, "DELETE c");
+	js_sql_count(&sql, 0);
+	js_sql_piece(&sql, "END IF;");
+	js_request_transaction(&e, &sql, NULL, 1, "db");
+	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SET @js_sum=0;IF @x THEN DELETE b;SET "
+					 "@js_sum=@js_sum+ROW_COUNT();ELSE DELETE c;SET @js_sum=@js_sum+ROW_COUNT();"
+					 "END IF;SET @js_guard=CAST(@js_sum<=>2 AS UNSIGNED)-1;COMMIT;END;");
+	js_request_transaction(&e, &sql, NULL, 1, NULL);
+	assert_non_null(strstr(e.text.data, "UPDATE a;SET @js_sum=@js_sum+ROW_COUNT();IF @x"));
+	assert_non_null(strstr(e.text.data, "CAST(@js_sum<=>3 AS"));
+	js_request_transaction(&e, &sql, NULL, 0, "db");
+	assert_null(strstr(e.text.data, "js_sum"));
+	js_sql_free(&sql);
+}
+
 /* What is for a cluster alone. */
 static void cluster(void **state)
 {
@@ -178,7 +206,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(single),  cmocka_unit_test(block),
 					   cmocka_unit_test(large),   cmocka_unit_test(user_locks),
-					   cmocka_unit_test(cluster), cmocka_unit_test(queries)};
+					   cmocka_unit_test(counted), cmocka_unit_test(cluster),
+					   cmocka_unit_test(queries)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }
