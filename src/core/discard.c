@@ -18,6 +18,11 @@ struct held {
 	uint64_t lo, hi;
 };
 
+#define NAMES_OF_PIECE                                                                                                 \
+	" FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE stack_id=%u AND entry_id " \
+	"BETWEEN %u AND %u ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash AND n.entry_id=e.entry_id WHERE "            \
+	"n.stack_id=%u"
+
 static void take_held(void *ctx, const struct js_row *row)
 {
 	struct held *h = ctx;
@@ -59,11 +64,12 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	js_sql_guard(&sql, 1);
 	/* the piece has exactly N rows: a statement that stops there does not read the next row, which may belong to a
 	 * load whose client is frozen, and be locked */
-	js_sql_stmt(&sql,
-		    "DELETE n FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE "
-		    "stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash "
-		    "AND n.entry_id=e.entry_id WHERE n.stack_id=%u",
-		    stack, lo, hi, n, stack);
+	js_sql_stmt(&sql, "DELETE n" NAMES_OF_PIECE, stack, lo, hi, n, stack);
+	/* a name can belong to another entry, so how many there are is not known: none may be left */
+	js_sql_stmt(&sql, "SET @js_n=NULL");
+	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_n" NAMES_OF_PIECE, stack, lo, hi, n, stack);
+	js_sql_only(&sql, JS_SQL_BLOCKS);
+	js_sql_stmt(&sql, "SET @js_sum=@js_sum+@js_n");
 	js_sql_stmt(&sql,
 		    "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id LIMIT %u",
 		    stack, lo, hi, n);
