@@ -194,7 +194,114 @@ db.close()
 raises(UsageError, s.status)
 P
 check 'push, pop, close, look, and what goes wrong' python3 -X faulthandler work.py
-for name in any wrong two batch threads; do check "the audit of $name" audit $name; done
+
+# closed, or used, while a call runs; and what outlives its connection
+cat >closing.py <<'P'
+import copy, logging, os, threading
+import jobstack
+from jobstack import UsageError
+from jobstack.library import ITEM, lib
+logging.getLogger("jobstack").setLevel(logging.CRITICAL)
+
+def refused(word, function, *args):
+    try:
+        function(*args)
+    except UsageError as e:
+        assert word in str(e), (function, e)
+        return
+    raise AssertionError("%s was not refused" % function)
+
+def all_refused(word, db, s, entry):
+    for function in (s.status, s.list, s.pop, s.requeue, s.pause, s.resume, s.cancel, entry.done, entry.failed, entry.later,
+                     entry.hand_back, entry.renew, db.stacks, db.describe, lambda: next(s.entries())):
+        refused(word, function)
+    for function in (s.push, s.find, s.attempts, s.each):
+        refused(word, function, b"1" if function in (s.push, s.find) else 1 if function == s.attempts else print)
+    refused(word, jobstack.dataframe, "closing", db)
+
+def elsewhere(function, *args):
+    raised = []
+    def work():
+        try:
+            function(*args)
+        except BaseException as e:
+            raised.append(e)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+
+def in_child(function):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+db = jobstack.connect()
+s = db.stack("closing")
+assert s.push(["/c/%d" % i for i in range(20)]) == 20
+entry = s.pop()
+with s.pop():
+    pass
+
+# by a callback: of a list, of an export, of a push's names, of the stacks
+def names():
+    yield "/c/more"
+    db.close()
+refused("in use", s.each, lambda item: db.close())
+refused("in use", db.visit, lib.jobstack_export, ITEM, lambda raw: db.close(), b"closing", None)
+refused("in use", db.visit, lib.jobstack_status, jobstack.library.STATUS, lambda raw: db.close(), None)
+refused("in use", s.push, names())
+s.each(lambda item: refused("in use", db.close))
+s.each(lambda item: all_refused("in use", db, s, entry), limit=1)
+# by another thread, and by a child, which only forgets it
+s.each(lambda item: elsewhere(refused, "in use", db.close))
+s.each(lambda item: elsewhere(all_refused, "in use", db, s, entry), limit=1)
+s.each(lambda item: in_child(db.close), limit=1)
+assert s.status().running == 1, "nothing of that was done"
+
+# by another thread at any moment of a call
+for _ in range(40):
+    mine = jobstack.connect()
+    def close():
+        while mine._handle:
+            try:
+                mine.close()
+            except UsageError:
+                pass
+    thread = threading.Thread(target=close)
+    thread.start()
+    try:
+        while True:
+            mine.stacks()
+    except UsageError as e:
+        assert "closed" in str(e) or "in use" in str(e), e
+    thread.join()
+
+# what outlives it
+left = s.entries(batch=3)
+next(left).done()
+twin = copy.copy(db)
+db.close()
+db.close()
+all_refused("closed", db, s, entry)
+refused("closed", left.close)
+refused("closed", entry.__exit__, None, None, None)
+twin.close()
+refused("closed", twin.stacks)
+with jobstack.connect() as db:
+    s = db.stack("closing")
+    del db
+assert entry.number == 1 and entry.path == "/c/0"
+refused("closed", s.status)
+P
+check 'closed while a call runs, and used after that' python3 -X faulthandler closing.py
+for name in any wrong two batch threads closing; do check "the audit of $name" audit $name; done
 is 'relative names belong to the pushing directory' "$(python3 -c 'import jobstack; jobstack.Stack("rel").push(["x"])' && sql "SELECT cwd FROM stack WHERE name='rel'")" "$PWD"
 
 # Slurm's variables, and the lease to the job's end

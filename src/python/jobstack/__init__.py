@@ -16,8 +16,8 @@ command, and keeps what commands print. Here nobody renews the lease, which last
 (`lease=` sets it). An entry that takes longer may be given to another worker; `entry.renew()` extends its lease.
 
 Threads and processes: a connection (with its stacks and entries) may be used by one thread at a time, and not in a child after
-a fork. Make a connection for each. Using one from two threads at once raises UsageError.  The library's messages go to
-logging.getLogger("jobstack").  See docs/LANGUAGES.md.
+a fork. Make a connection for each. Using or closing one during a call (from another thread, in a callback), or after it was
+closed, raises UsageError.  The library's messages go to logging.getLogger("jobstack").  See docs/LANGUAGES.md.
 """
 from .connection import Connection, connect
 from .entry import Entry

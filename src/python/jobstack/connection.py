@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Connections, and the calls that go over them."""
+import contextlib
 import ctypes
 import logging
 import os
@@ -37,19 +38,26 @@ class Connection:
     def _say(_ctx, level, text):
         log.log(_LEVELS.get(level, logging.DEBUG), "%s", to_text(text))
 
-    def call(self, function, *args):
-        """Calls FUNCTION with the handle, ARGS and an error; returns 0 or 1, and the error."""
-        if not self._handle:
-            raise UsageError("the connection is closed", JOBSTACK_EUSAGE)
+    @contextlib.contextmanager
+    def _use(self, closing=False):
+        """Gives the handle, which nobody else uses or frees meanwhile. NULL, if it is closed already, only for CLOSING it."""
         if self._pid != os.getpid():
             raise UsageError("the connection was made in another process: connect in this one", JOBSTACK_EUSAGE)
         if not self._busy.acquire(False):
-            raise UsageError("the connection is in use: each thread needs its own", JOBSTACK_EUSAGE)
-        error = jobstack_error()
+            raise UsageError("the connection is in use by a call that has not returned: a callback or another thread needs its own",
+                             JOBSTACK_EUSAGE)
         try:
-            status = function(self._handle, *(args + (byref(error),)))
+            if not self._handle and not closing:
+                raise UsageError("the connection is closed: connect again", JOBSTACK_EUSAGE)
+            yield self._handle
         finally:
             self._busy.release()
+
+    def call(self, function, *args):
+        """Calls FUNCTION with the handle, ARGS and an error; returns 0 or 1, and the error."""
+        error = jobstack_error()
+        with self._use() as handle:
+            status = function(handle, *(args + (byref(error),)))
         if status < 0:
             judge(status, error)
         return status, error
@@ -88,15 +96,19 @@ class Connection:
     def describe(self):
         """The server and database that it is connected to, as text."""
         text = ctypes.create_string_buffer(600)
-        if self._handle:
-            lib.jobstack_describe(self._handle, text, len(text))
+        with self._use() as handle:
+            lib.jobstack_describe(handle, text, len(text))
         return to_text(text.value)
 
     def close(self):
-        """Closes it. Popped entries stay claimed until they are closed or their lease ends."""
-        handle, self._handle = self._handle, c_void_p()
-        if handle and self._pid == os.getpid():
-            lib.jobstack_free(handle)
+        """Closes it. Popped entries stay claimed until they are closed or their lease ends. During a call (in a callback,
+        in another thread) it raises UsageError."""
+        if self._pid != os.getpid():
+            self._handle.value = None  # the parent still uses it
+            return
+        with self._use(closing=True) as handle:
+            old, handle.value = c_void_p(handle.value), None  # copies of this object are closed as well
+            lib.jobstack_free(old)
 
     def __enter__(self):
         return self

@@ -16,7 +16,7 @@ class Error(Exception):
 
 
 class UsageError(Error):
-    """An argument is wrong: a bad name, a value out of range, a datapath with a NUL, a connection used twice at once."""
+    """An argument is wrong: a bad name, a value out of range, a datapath with a NUL, a connection used twice at once, or closed."""
 
 
 class Missing(Error):
