@@ -36,7 +36,7 @@ static struct js_claim *find_open(const char *at, struct js_claim *list, uint64_
 	uint32_t attempt = 0;
 	int n = 0;
 
-	if (sscanf(at, ",%" SCNu64 ":%" SCNu32 ":%n", entry, &attempt, &n) < 2)
+	if (sscanf(at, ",%19" SCNu64 ":%9" SCNu32 ":%n", entry, &attempt, &n) < 2)
 		return NULL;
 	*reason = at + n;
 	claim = js_claim_find(list, *entry, attempt, place);

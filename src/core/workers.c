@@ -27,7 +27,7 @@ static void read_step_cost(const char *running, struct jobstack_worker_row *w)
 
 	last = last == NULL ? running : last + 1;
 	if (last == NULL ||
-	    sscanf(last, "0:%" SCNu64 ":%" SCNu64 ":%" SCNu64, &w->step_us, &w->commit_us, &w->waiting) != 3)
+	    sscanf(last, "0:%15" SCNu64 ":%15" SCNu64 ":%4" SCNu64, &w->step_us, &w->commit_us, &w->waiting) != 3)
 		w->step_us = w->commit_us = w->waiting = 0;
 }
 

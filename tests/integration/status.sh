@@ -6,7 +6,7 @@
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
-export TERM=xterm SLURM_CONF=/nonexistent
+export TERM=xterm SLURM_CONF=$PWD/there-is-none
 unset NO_COLOR COLUMNS
 in_pty() { "$JOBSTACK_SOURCE/tests/support/in-pty" "$@"; }
 jobstack init -q
@@ -42,6 +42,8 @@ is 'why: max-running' "$(whys idle)" 'waiting max_running'
 is 'the limits are in JSON' "$(jobstack status -s idle --json | json max_running max_failures moved pruned slots busy)" $'1\tnull\t0\t0\t1\t1'
 jobstack set -q -s idle max-running=none
 is 'why: all slots are busy' "$(whys idle)" 'waiting busy'
+sql "UPDATE worker JOIN stack USING(stack_id) SET running='0:18446744073709551615:18446744073709551615:1000' WHERE name='idle'"
+is '... by steps of no possible length nothing is held back' "$(whys idle)" 'waiting busy'
 sql "UPDATE worker JOIN stack USING(stack_id) SET beat=beat-INTERVAL 3 DAY WHERE name='idle'"
 is 'why: a silent worker' "$(whys idle)" 'waiting silent no_workers'
 jobstack cancel -q -s idle --all

@@ -196,7 +196,7 @@ static void check_version(struct doctor *d)
 	double schema = doctor_number(d, "schema.version", 0);
 	unsigned major = 0, minor = 0;
 
-	if (sscanf(text, "%u.%u", &major, &minor) != 2)
+	if (sscanf(text, "%4u.%4u", &major, &minor) != 2)
 		doctor_warn(d, "server", needs, "its version is unknown");
 	else if (major * 100 + minor < (maria ? 1005 : 800))
 		doctor_fail(d, "server", needs, "%s %s is too old", product, text);
