@@ -76,7 +76,7 @@ done
 
 # without a database: nothing is offered, nothing is said, and nobody waits for long
 for shell in bash zsh; do
-	line=$(JOBSTACK_DEFAULTS_FILE=/nowhere "$typed" "$shell" "${shell}rc" 'jobstack push -s air')
+	line=$(JOBSTACK_DEFAULTS_FILE=/proc/none "$typed" "$shell" "${shell}rc" 'jobstack push -s air')
 	is "$shell, without a database: nothing" "${line%%$'\t'*}" 'jobstack push -s air'
 	unlike '... and no error on the screen' "$line" 'nowhere|jobstack push: |rror'
 done

@@ -326,5 +326,5 @@ check 'installed' cmake --install "$JOBSTACK_BIN" --prefix "$PWD/prefix"
 mv prefix moved
 is '... it finds its library' "$(env -u JOBSTACK_LIBRARY PYTHONPATH="$PWD/moved/share/jobstack/python" python3 -c 'import jobstack; print(jobstack.version() == jobstack.__version__, jobstack.library.lib._name)' | sed "s|[^ ]*/\.\./||")" \
 	"True $(cd moved && find lib* -name libjobstack.so.1)"
-like '... and says so if it does not' "$(JOBSTACK_LIBRARY=/none python3 -c 'import jobstack' 2>&1)" 'ImportError: can.t load libjobstack \(set \$JOBSTACK_LIBRARY to its path\): /none'
+like '... and says so if it does not' "$(JOBSTACK_LIBRARY=/proc/none python3 -c 'import jobstack' 2>&1)" 'ImportError: can.t load libjobstack \(set \$JOBSTACK_LIBRARY to its path\): /proc/none'
 finish

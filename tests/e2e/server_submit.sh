@@ -27,7 +27,7 @@ logged_in() { jobstack status -q 2>/dev/null; }
 check 'the verb stands first' says 2 'put submit before its options' jobstack server --data x submit
 check 'no command' says 2 'takes no command after' server submit -- true
 check 'too short a wall time' says 2 'give at least 4 minutes' server submit --time=3:30
-check 'no sbatch' says 2 'there is no sbatch' env PATH=/none "$(command -v jobstack)" server submit
+check 'no sbatch' says 2 'there is no sbatch' env PATH=/proc/none "$(command -v jobstack)" server submit
 check "what sbatch refuses" says 1 'not submitted: sbatch refused' bash -c "timeout 300 jobstack server submit --data $data --partition=nowhere 2>&1 | tr '\n' ' ' >&2; exit \${PIPESTATUS[0]}"
 is '... leaves no chain' "$(json .jobs)" null
 

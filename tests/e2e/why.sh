@@ -26,6 +26,6 @@ like 'in words' "$(jobstack status --why -s mine)" $'\nmine: its Slurm job '
 like 'with jobs on their way no worker is asked for' "$text" 'no_workers 3 are ready, and no worker is running yet, but Slurm has jobs for this stack'
 running=$(sbatch --parsable --output=/dev/null --job-name=jobstack-mine --wrap 'sleep 600')
 check 'one that runs, but no worker yet' wait_for 60 sh -c "jobstack status --why -s mine | grep -q 'its Slurm job $running is RUNNING'"
-is 'without Slurm that is left out' "$(SLURM_CONF=/nonexistent whys)" 'no_workers 3 are ready, and no worker is running'
+is 'without Slurm that is left out' "$(SLURM_CONF=$PWD/there-is-none whys)" 'no_workers 3 are ready, and no worker is running'
 scancel "$held" "$later" "$array" "$running"
 finish

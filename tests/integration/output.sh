@@ -264,7 +264,7 @@ wait
 printf '%s\n' /a >one
 check 'the display begins a line of its own' shown eol $'expect=no end\r\n' -- -k -s eol -a one -- printf 'no end'
 check '--output is refused with them' says 2 "so --output can't name files" jobstack run -k --output 'o/{#}' -s refused -a names -- true
-check 'an unwritable --joblog is refused' says 2 "can't write to --joblog /no/such: No such file" jobstack run --joblog /no/such -s refused -a names -- true
+check 'an unwritable --joblog is refused' says 2 "can't write to --joblog /proc/none/such: No such file" jobstack run --joblog /proc/none/such -s refused -a names -- true
 check '... before anything is pushed' says 2 'there is no stack' jobstack status -s refused
 head -c 1000 /dev/zero | tr '\0' '\n' >jl.full
 check 'a disk that is full later: the work goes on' says 0 "^[^[]*can't write to --joblog jl.full: File too large[^[]*$" bash -c 'ulimit -f 1; exec jobstack run -q --joblog jl.full -s full -a many -- true'

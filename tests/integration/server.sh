@@ -93,7 +93,7 @@ check "a wrong port is wrong usage" both 2 "65535" "$JOBSTACK" server start --po
 check "a wrong memory size is wrong usage" both 2 "16M" "$JOBSTACK" server start --memory lots
 check "an address of no host of ours is refused" both 2 "is not this host" server a start --bind 192.0.2.77
 check "a wildcard is refused as an address" both 2 "clients can't connect to" server a start --bind 0.0.0.0
-check "a missing program is told" both 2 "does not exist" server a start --program /nowhere/mariadbd
+check "a missing program is told" both 2 "does not exist" server a start --program "$T/nowhere/mariadbd"
 mkdir -p "$T/foreign" && touch "$T/foreign/thesis.tex"
 check "a directory with other things is refused" both 1 "contains other files" server foreign start
 check "it was left as it was" test "$(ls -A "$T/foreign")" = thesis.tex

@@ -7,7 +7,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 unset TMUX NO_COLOR COLUMNS LINES PAGER
-export TMUX_TMPDIR=$PWD SLURM_CONF=/nonexistent
+export TMUX_TMPDIR=$PWD SLURM_CONF=$PWD/there-is-none
 
 # tmux's server must not keep what this shell has open: locks of the lab, the test's own files
 tm() {

@@ -62,7 +62,7 @@ static void test_exec_failures(void **state)
 		int err;
 	} rows[] = {{"./missing", NULL, 0, ENOENT},
 		    {"./noexec", "#!/bin/sh\n", 0644, EACCES},
-		    {"./nointerpreter", "#!/no/such/interpreter\n", 0755, ENOENT},
+		    {"./nointerpreter", "#!/proc/none\n", 0755, ENOENT},
 		    {".", NULL, 0, EACCES}};
 	char *nowhere[] = {(char *)(uintptr_t) "jobstack-no-such", NULL};
 	size_t files = open_files();

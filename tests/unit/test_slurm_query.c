@@ -150,15 +150,14 @@ static void expect(uint32_t id, int rc, const char *text)
 
 static void test_no_module(void **state)
 {
-	const struct js_slurm_where nowhere = {"/no/such/dir", 0, NULL};
+	const struct js_slurm_where nowhere = {"/proc/none", 0, NULL};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_slurm_job job;
 	struct js_buf found = {0};
 
 	(void)state;
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, &error), JOBSTACK_EMISSING);
-	assert_string_equal(error.text,
-			    "can't find jobstack's Slurm plugin jobstack_slurm.so (looked in /no/such/dir)");
+	assert_string_equal(error.text, "can't find jobstack's Slurm plugin jobstack_slurm.so (looked in /proc/none)");
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, NULL), JOBSTACK_EMISSING);
 	assert_int_equal(js_file_replace("jobstack_slurm.so", 0600, "garbage", 7), 0);
 	assert_int_equal(js_slurm_find(&where, &found, NULL), 0);
