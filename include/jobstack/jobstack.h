@@ -713,6 +713,12 @@ int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
 			 const char *reason, uint64_t *taken, struct jobstack_error *error);
 
+/* The same for a worker that has ended and has left a claim all the same, which is damage: no worker does that.  What
+ * has an outcome or another place already stays there.  Start with *WORKER 0: it gets the next worker of STACK above
+ * it, also if the recovery of that one fails.  Returns 1 if there is none above.  With DRY_RUN nothing is changed. */
+int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_run, uint64_t *worker, uint64_t *taken,
+			  struct jobstack_error *error);
+
 /* Records what is known of the worker number WORKER but is no proof of its death ("node failed (n3)").
  * jobstack_workers reports it until the worker moves.  At most some 230 bytes are kept.  Returns 1 if the worker is not
  * at SEQ any more, or has ended. */

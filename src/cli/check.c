@@ -19,9 +19,17 @@ static const char *const kind[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",     [JOBSTACK_FAULT_ATTEMPT] = "attempt",
 	[JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
 
+/* What puts such findings right: text for `jobstack recover`, or NULL. */
+static const char *const mended[JOBSTACK_FAULTS] = {
+	[JOBSTACK_FAULT_CLAIM] = "puts this right as soon as the claim's worker has ended, or is dead",
+	[JOBSTACK_FAULT_DOUBLED] =
+		"takes such entries out of claims of workers that have ended, or are dead. Elsewhere the "
+		"first outcome of an attempt counts, and a second one is left out"};
+
 /* One stack's check. */
 struct proof {
 	const char *stack; /* NULL: rows of no stack */
+	char command[JOBSTACK_STACK_MAX + 32];
 	struct jobstack_check_report report;
 	json_t *findings; /* NULL: lines are printed */
 };
@@ -39,7 +47,8 @@ static int print_finding(void *ctx, const struct jobstack_finding *f)
 
 	if (p->findings != NULL) {
 		VIEW_APPEND(p->findings, KEY_TEXT("kind", f->kind), KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
-			    KEY_BYTES("datapath", f->datapath.data, f->datapath.len), KEY_TEXT("text", f->text));
+			    KEY_BYTES("datapath", f->datapath.data, f->datapath.len), KEY_TEXT("text", f->text),
+			    KEY_TEXT("command", mended[f->fault] != NULL ? p->command : NULL));
 		return 0;
 	}
 	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
@@ -86,6 +95,11 @@ static void print_verdict(const struct proof *p)
 	}
 	if (count_faults(r) > 0)
 		(void)putchar('\n');
+	for (size_t i = 0; p->stack != NULL && i < JOBSTACK_FAULTS; i++)
+		if (r->found[i] > 0 && mended[i] != NULL)
+			(void)printf("%s: `%s` %s\n", kind[i], p->command, mended[i]);
+		else if (r->found[i] > 0)
+			(void)printf("%s: no command of jobstack puts this right: please report it\n", kind[i]);
 }
 
 static int print_proof_json(struct proof *p)
@@ -115,9 +129,12 @@ static int prove_stack(struct cli *cli, const char *stack)
 {
 	struct proof p = {
 		.stack = stack, .report = JOBSTACK_CHECK_REPORT_INIT, .findings = cli->json ? json_array() : NULL};
-	int status = cli->json && p.findings == NULL
-			     ? js_error_memory(&cli->error)
-			     : jobstack_check(cli->handle, stack, print_finding, &p, &p.report, &cli->error);
+	int status;
+
+	(void)snprintf(p.command, sizeof(p.command), "jobstack recover -s %s", stack == NULL ? "" : stack);
+	status = cli->json && p.findings == NULL
+			 ? js_error_memory(&cli->error)
+			 : jobstack_check(cli->handle, stack, print_finding, &p, &p.report, &cli->error);
 
 	if (status == JOBSTACK_ESTOPPED && ferror(stdout))
 		status = JOBSTACK_NOTHING; /* cli_end tells */

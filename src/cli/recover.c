@@ -117,6 +117,16 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		add_json(r, &s->c);
 }
 
+/* Reports that the recovery of a worker failed; the others go on, and so does the caller. */
+static int keep_failure(struct cli_recovery *r, int status, const struct js_watch_result *result)
+{
+	if (status == 0 || result->failed == 0 || status != result->failed)
+		return status;
+	r->failed = cli_fail(r->cli);
+	js_error_clear(&r->cli->error);
+	return 0;
+}
+
 /* Watches until no worker is left that silence can prove dead in time. */
 static int watch_silent(struct cli_recovery *r, const struct js_watch_options *options)
 {
@@ -131,7 +141,7 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;
-		status = js_watch_look(watch, &result, error);
+		status = keep_failure(r, js_watch_look(watch, &result, error), &result);
 		/* the watch begins with the first answer, and again if a look comes too late: time for both */
 		if (until == INT64_MAX)
 			until = jobstack_now_us() + 2 * longest + 5 * JS_SECOND_US;
@@ -165,7 +175,7 @@ int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 	options.log = log_line;
 	options.log_ctx = cli;
 	options.all = 1;
-	status = js_watch_confirm(cli->handle, cli->stack, &options, &result, &cli->error);
+	status = keep_failure(r, js_watch_confirm(cli->handle, cli->stack, &options, &result, &cli->error), &result);
 	if (status == 0 && r->longest_us > 0)
 		status = watch_silent(r, &options);
 	r->suspects = r->left_n;
@@ -222,6 +232,8 @@ static int recover_dead(struct cli *cli)
 			status = print_recovery(cli, r);
 		if (status == CLI_YES && r->dead == 0 && r->suspects > 0)
 			status = CLI_NO;
+		if (r->failed != 0)
+			status = r->failed;
 	}
 	json_decref(r->workers);
 	return status;

@@ -16,6 +16,7 @@ struct cli_recovery {
 	uint64_t taken;	   /* entries taken back, or that would be */
 	uint64_t dead;	   /* workers */
 	uint64_t suspects; /* workers that may be dead */
+	int failed;	   /* the exit status for a worker that could not be recovered, which was reported; 0: none */
 	/* its own */
 	struct cli *cli;
 	uint64_t *printed; /* the dead workers that a dry run has printed */

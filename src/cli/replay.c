@@ -160,7 +160,7 @@ static int print_replayed(const struct cli *cli, const struct replay *r, int sev
 int cli_replay(struct cli *cli, char *const files[], size_t n)
 {
 	struct replay *all = calloc(n, sizeof(*all));
-	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, failed = 0;
+	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, failed = 0, bad = 0;
 	uint64_t late = 0;
 
 	for (size_t i = 0; status == 0 && i < n; i++) {
@@ -175,6 +175,11 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		status = deliver_outcomes(cli, &all[i]);
 		if (status == 0)
 			failed |= print_replayed(cli, &all[i], n > 1);
+		else if (status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED) { /* the other files can be */
+			bad = cli_fail(cli);
+			js_error_clear(&cli->error);
+			status = 0;
+		}
 		late += all[i].late;
 	}
 	for (size_t i = 0; all != NULL && i < n; i++)
@@ -184,5 +189,7 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		return connected;
 	if (status != 0)
 		return cli_fail(cli);
+	if (bad != 0)
+		return bad;
 	return failed != 0 ? CLI_BUG : late > 0 ? CLI_NO : CLI_YES;
 }

@@ -315,6 +315,8 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 	if (result.requeued + lost.taken > 0 && !r->dry_run && cli_again_next(to, &next, NULL) && next.data != NULL)
 		cli_say(cli, "%s starts workers", next.data);
 	js_buf_free(&next);
+	if (lost.failed != 0)
+		return lost.failed;
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
 

@@ -64,6 +64,14 @@ struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t a
 	return NULL;
 }
 
+struct js_claim *js_claim_find_marked(struct js_claim *list, uint64_t entry, uint32_t attempt, enum js_claim_mark mark,
+				      size_t *place)
+{
+	while ((list = js_claim_find(list, entry, attempt, place)) != NULL && list->mark[*place] != mark)
+		list = list->next;
+	return list;
+}
+
 uint64_t js_claim_open(const struct js_claim *list)
 {
 	uint64_t open = 0;
@@ -91,24 +99,30 @@ int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim,
 	return outcome->verdict == JOBSTACK_FAILED && (outcome->fatal || claim->fails + 1 >= stack->max_attempts);
 }
 
-int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, const struct jobstack_outcome *outcomes,
-			  size_t n, struct js_claim_sums *sums, struct jobstack_error *error)
+int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, struct jobstack_outcome *outcomes,
+			  size_t *n, struct js_claim_sums *sums, struct jobstack_error *error)
 {
-	*sums = (struct js_claim_sums){0, 0};
-	for (size_t i = 0; i < n; i++) {
-		size_t place;
-		struct js_claim *claim = js_claim_find(list, outcomes[i].entry, outcomes[i].attempt, &place);
+	size_t kept = 0, place;
 
-		if (claim == NULL || claim->mark[place] != JS_OPEN || outcomes[i].verdict == JOBSTACK_LOST) {
+	*sums = (struct js_claim_sums){0, 0};
+	for (size_t i = 0; i < *n; i++) {
+		const struct jobstack_outcome o = outcomes[i];
+		struct js_claim *claim = js_claim_find_marked(list, o.entry, o.attempt, JS_OPEN, &place);
+
+		if (claim == NULL && js_claim_find_marked(list, o.entry, o.attempt, JS_SKIPPED, &place) != NULL)
+			continue;
+		if (claim == NULL || o.verdict == JOBSTACK_LOST) {
 			js_claim_settle(&list, 0);
 			return js_error_set(error, JOBSTACK_EUSAGE,
 					    "entry %" PRIu64 ", attempt %" PRIu32 ", is not held by this worker",
-					    outcomes[i].entry, outcomes[i].attempt);
+					    o.entry, o.attempt);
 		}
 		claim->mark[place] = JS_CLOSING;
-		sums->done += outcomes[i].verdict == JOBSTACK_DONE;
-		sums->dead += (uint64_t)js_claim_is_dead(stack, claim, &outcomes[i]);
+		sums->done += o.verdict == JOBSTACK_DONE;
+		sums->dead += (uint64_t)js_claim_is_dead(stack, claim, &o);
+		outcomes[kept++] = o;
 	}
+	*n = kept;
 	return 0;
 }
 
@@ -144,7 +158,7 @@ void js_claim_settle(struct js_claim **list, int committed)
 				claim->mark[i] = committed ? JS_CLOSED : JS_OPEN;
 				claim->open -= (size_t)(committed != 0);
 			}
-		if (claim->open > 0) {
+		if (claim->open > 0 || !committed) {
 			at = &claim->next;
 			continue;
 		}

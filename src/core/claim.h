@@ -8,7 +8,8 @@
 #include "core/span.h"
 #include "core/stream.h"
 
-enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED };
+/* JS_SKIPPED: closed, and an outcome that still comes is left out. */
+enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED, JS_SKIPPED };
 
 struct js_claim {
 	struct js_claim *next;
@@ -29,6 +30,10 @@ void js_claim_free_all(struct js_claim *list);
 /* Finds the claim and the place of an entry's attempt in LIST, whatever its mark.  NULL if it is in none. */
 struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place);
 
+/* The same, with this mark only. */
+struct js_claim *js_claim_find_marked(struct js_claim *list, uint64_t entry, uint32_t attempt, enum js_claim_mark mark,
+				      size_t *place);
+
 /* How many entries of LIST are open. */
 uint64_t js_claim_open(const struct js_claim *list);
 
@@ -46,17 +51,18 @@ struct js_claim_sums {
 	uint64_t done, dead;
 };
 
-/* Marks the outcomes' entries JS_CLOSING and counts.  Returns 0, or JOBSTACK_EUSAGE, with nothing marked, if one of
- * them is not open in LIST. */
-int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, const struct jobstack_outcome *outcomes,
-			  size_t n, struct js_claim_sums *sums, struct jobstack_error *error);
+/* Marks the entries of *N outcomes JS_CLOSING and counts; takes those out that are JS_SKIPPED.  Returns 0, or
+ * JOBSTACK_EUSAGE, with nothing marked, if one of them is not open in LIST. */
+int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, struct jobstack_outcome *outcomes,
+			  size_t *n, struct js_claim_sums *sums, struct jobstack_error *error);
 
 /* Marks all entries that are still open, too, and writes their outcomes to OUTCOMES: lost for the reason LOST or, if
  * that is NULL, not started. Returns how many. */
 size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, const char *lost,
 			   struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
-/* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty are freed; or open again. */
+/* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty, whose rows are deleted now, are
+ * freed; or open again. */
 void js_claim_settle(struct js_claim **list, int committed);
 
 /* What the SQL of closing is made from. */

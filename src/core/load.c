@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "core/set.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,8 +144,10 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 		status = js_handle_ask(handle, take_claim, &r, error, CLAIMS, stack->id, id);
 		w->claims = r.list;
 	}
-	if (status == 0 && r.bad)
+	if (status == 0 && r.bad && r.list == NULL)
 		status = js_worker_refuse_claim(w, error);
+	else if (r.bad) /* it stays, for `jobstack check`; the others can be used */
+		js_log(js_db_log(handle->db), JOBSTACK_LOG_WARNING, "a claim of worker %" PRIu64 " can't be read", id);
 	JS_THEN(status, read_closed(w, w->claims, error));
 	if (status != 0) {
 		jobstack_worker_free(w);
@@ -152,4 +155,74 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 	}
 	*out = w;
 	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------- damage: two outcomes */
+
+struct skipping {
+	struct jobstack_worker *w;
+	const struct jobstack_outcome *outcomes;
+	size_t n;
+	uint64_t skipped, first;
+};
+
+/* Skips the outcome where it is open; with TWIN only if it is open in two claims, of which one keeps it. */
+static void skip_outcome(struct skipping *s, const struct jobstack_outcome *o, int twin)
+{
+	size_t place, other;
+	struct js_claim *claim = js_claim_find_marked(s->w->claims, o->entry, o->attempt, JS_OPEN, &place);
+
+	if (claim == NULL || (twin && js_claim_find_marked(claim->next, o->entry, o->attempt, JS_OPEN, &other) == NULL))
+		return;
+	claim->mark[place] = JS_SKIPPED;
+	claim->open--;
+	if (s->skipped++ == 0)
+		s->first = o->entry;
+}
+
+/* An entry, its last attempt, whether it is dead, and whether it is in a place from which it is handed out. */
+static void take_elsewhere(void *ctx, const struct js_row *row)
+{
+	struct skipping *s = ctx;
+
+	for (size_t i = 0; row != NULL && i < s->n; i++)
+		if (s->outcomes[i].entry == js_row_u64(row, 0) &&
+		    (s->outcomes[i].attempt <= js_row_u64(row, 1) || js_row_u64(row, 2) != 0 ||
+		     (s->outcomes[i].verdict == JOBSTACK_LOST && js_row_u64(row, 3) != 0)))
+			skip_outcome(s, &s->outcomes[i], 0);
+}
+
+/* A set t holds entry e. */
+#define HOLDS                                                                                                          \
+	"t.stack_id=e.stack_id AND IF(t.ids IS NULL,e.entry_id BETWEEN t.lo AND t.hi,"                                 \
+	"LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),SUBSTR(t.ids,t.lo*11+1,(t.hi-t.lo+1)*11))>0)"
+
+int js_worker_skip(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, int recovering,
+		   int refused, struct jobstack_error *error)
+{
+	struct skipping s = {w, outcomes, n, 0, 0};
+	struct js_sql sql = {0};
+
+	/* of two claims the later worker's keeps the entry, so that two recoveries at once never both leave it out */
+	js_sql_add(&sql,
+		   "SELECT e.entry_id,COALESCE((SELECT MAX(a.attempt) FROM attempt a WHERE a.stack_id=e.stack_id AND "
+		   "a.entry_id=e.entry_id),0),EXISTS(SELECT 1 FROM dead d WHERE d.stack_id=e.stack_id AND "
+		   "d.entry_id=e.entry_id),%u AND (EXISTS(SELECT 1 FROM span t WHERE " HOLDS
+		   ") OR EXISTS(SELECT 1 FROM claim t WHERE " HOLDS " AND t.worker_id>%u)) FROM entry e WHERE "
+		   "e.stack_id=%u AND e.entry_id IN(NULL",
+		   (uint64_t)(recovering != 0), w->id, w->stack.id);
+	for (size_t i = 0; i < n; i++)
+		js_sql_add(&sql, ",%u", outcomes[i].entry);
+	js_sql_stmt(&sql, ")");
+	JS_TRY(js_db_query(w->handle->db, &sql, take_elsewhere, &s, error));
+	for (size_t i = 0; i < n; i++)
+		skip_outcome(&s, &outcomes[i], 1);
+	if (s.skipped > 0)
+		js_log(js_db_log(w->handle->db), JOBSTACK_LOG_WARNING,
+		       "the ledger is damaged: %" PRIu64 " of the entries of worker %" PRIu64 " (entry %" PRIu64
+		       " is the first) had an outcome or another place already, which counts",
+		       s.skipped, w->id, s.first);
+	else if (refused)
+		return js_worker_refuse_claim(w, error);
+	return JS_DB_DUPLICATE;
 }

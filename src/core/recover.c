@@ -5,6 +5,8 @@
  */
 #include "core/worker.h"
 
+#include "base/file.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,15 +17,19 @@
 struct lost_worker {
 	uint64_t worker, seq;
 	const unsigned char *token; /* NULL: by seq */
+	int reopened;		    /* it had ended before */
 };
 
 /* One try; 1 if it has ended (*ENDED), or is not that one, or moved while it was read. */
 static int recover_once(struct jobstack *handle, const struct js_stack *stack, const struct lost_worker *who,
 			const char *reason, uint64_t *taken, int *ended, struct jobstack_error *error)
 {
-	struct js_worker_end end = {NULL, 0, reason, reason == NULL ? "the worker is gone" : reason};
+	uint64_t closed;
+	struct js_worker_end end = {.reason = reason,
+				    .lost = reason == NULL ? "the worker is gone" : reason,
+				    .damaged = who->reopened,
+				    .closed = &closed};
 	struct jobstack_worker *w;
-	uint64_t open;
 	int status = js_worker_load(handle, stack, who->worker, &w, error), is_it;
 
 	*ended = status == JOBSTACK_NOTHING;
@@ -31,11 +37,10 @@ static int recover_once(struct jobstack *handle, const struct js_stack *stack, c
 		return status;
 	is_it = who->token != NULL ? memcmp(who->token, w->token, sizeof(w->token)) == 0 : who->seq == w->seq;
 	*ended = who->token != NULL && !is_it;
-	open = js_claim_open(w->claims);
 	status = is_it ? js_worker_finish(w, &end, error) : JOBSTACK_NOTHING;
 	jobstack_worker_free(w);
 	if (status == 0 && taken != NULL)
-		*taken = open;
+		*taken = closed;
 	return status;
 }
 
@@ -58,7 +63,7 @@ static int recover_lost_worker(struct jobstack *handle, const char *stack, const
 int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
 		     uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, seq, NULL};
+	const struct lost_worker who = {worker, seq, NULL, 0};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
@@ -66,9 +71,67 @@ int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
 			 const char *reason, uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, 0, token};
+	const struct lost_worker who = {worker, 0, token, 0};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
+}
+
+/* Makes a worker that has ended, or whose row was pruned, one that has not, so that it can be recovered as any other:
+ * its counts go from the stack's row back to its own. */
+static int reopen_worker(struct jobstack *handle, uint64_t stack, uint64_t worker, const unsigned char token[16],
+			 struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status, lost;
+
+	js_stack_lock_sql(&sql, stack);
+	js_sql_stmt(&sql,
+		    "INSERT IGNORE INTO worker(worker_id,token,stack_id,kind,started,beat,ended,lease_us,slots,newest) "
+		    "VALUES(%u,%k,%u,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,1,0)",
+		    worker, token, stack);
+	js_sql_must(&sql,
+		    "UPDATE worker SET ended=NULL,seq=seq+1,token=%k,reason=NULL,kills=NULL WHERE worker_id=%u AND "
+		    "stack_id=%u AND ended IS NOT NULL",
+		    token, worker, stack);
+	js_sql_stmt(
+		&sql,
+		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
+		worker);
+	js_sql_must(&sql, "UPDATE stack SET done=done-@js_lo,dead=dead-@js_hi WHERE stack_id=%u", stack);
+	status = js_db_commit(handle->db, &sql, &lost, error);
+	return status == JS_DB_GUARD ? (lost ? 0 : JOBSTACK_NOTHING) : status;
+}
+
+/* Claims of workers that have ended or are gone, as far as they can be read. */
+#define LEFT                                                                                                           \
+	" FROM stack s JOIN claim c ON c.stack_id=s.stack_id LEFT JOIN worker w ON w.worker_id=c.worker_id WHERE "     \
+	"s.name=%s AND c.worker_id>%u AND (w.worker_id IS NULL OR (w.ended IS NOT NULL AND w.stack_id=s.stack_id)) "   \
+	"AND c.hi>=c.lo AND IF(c.ids IS NULL,c.lo>0,c.hi<LENGTH(c.ids) DIV 11 AND UNHEX(REPLACE(c.ids,',','')) IS "    \
+	"NOT NULL)"
+
+int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_run, uint64_t *worker, uint64_t *taken,
+			  struct jobstack_error *error)
+{
+	unsigned char token[16];
+	struct lost_worker who = {.token = token, .reopened = 1};
+	struct js_stack s;
+	int status;
+
+	*taken = 0;
+	JS_TRY(js_handle_ask_number(handle, &who.worker, error,
+				    "SELECT c.worker_id" LEFT " ORDER BY c.worker_id LIMIT 1", stack, *worker));
+	if (who.worker == UINT64_MAX)
+		return JOBSTACK_NOTHING;
+	*worker = who.worker;
+	if (dry_run)
+		return js_handle_ask_number(handle, taken, error, "SELECT SUM(c.open)" LEFT " AND c.worker_id=%u",
+					    stack, who.worker - 1, who.worker);
+	js_file_random(token, sizeof(token));
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	status = reopen_worker(handle, s.id, who.worker, token, error);
+	JS_THEN(status,
+		recover_lost_worker(handle, stack, &who, "it had ended before, and left a claim behind", taken, error));
+	return status < 0 ? status : 0; /* 1: somebody else was faster */
 }
 
 int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,

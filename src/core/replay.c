@@ -171,8 +171,8 @@ static int judge_records(struct replay *r, struct jobstack_error *error)
 		js_sql_stmt(&sql, ")");
 		JS_TRY(js_db_query(r->handle->db, &sql, take_record, &records, error));
 	}
-	for (size_t i = 0; i < r->n; i++)
-		if (r->closed[i])
+	for (size_t i = 0; i < r->n; i++) /* what was closed, unless another outcome was there already */
+		if (r->closed[i] && r->results[i] == JOBSTACK_REPLAYED_BEFORE)
 			r->results[i] = JOBSTACK_REPLAYED;
 	return 0;
 }

@@ -234,7 +234,8 @@ static int close_held(struct jobstack *handle, const struct js_stack *s, const s
 	if (claim == NULL || claim->mark[place] != JS_OPEN)
 		status = JOBSTACK_NOTHING;
 	else if (js_claim_open(w->claims) == 1)
-		status = js_worker_finish(w, &(const struct js_worker_end){o, 1, "closed", NULL}, error);
+		status = js_worker_finish(w, &(const struct js_worker_end){.outcomes = o, .n = 1, .reason = "closed"},
+					  error);
 	else
 		status = js_worker_step(w, &(const struct jobstack_step){.outcomes = o, .outcomes_n = 1}, NULL, NULL,
 					error);

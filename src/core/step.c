@@ -408,10 +408,12 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 	}
 }
 
-int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_batch *batch,
-		   struct jobstack_step_report *report, struct jobstack_error *error)
+/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
+static int take_step_once(struct jobstack_worker *w, const struct jobstack_step *step,
+			  struct jobstack_outcome *outcomes, struct jobstack_batch *batch,
+			  struct jobstack_step_report *report, struct jobstack_error *error)
 {
-	size_t n = step->outcomes_n, k = step->claim;
+	size_t n = step->outcomes_n, kept = n, k = step->claim;
 	struct stepping s = {.w = w, .k = k, .fresh = step->fresh != 0, .report = report, .batch = batch};
 	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
 	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
@@ -421,12 +423,14 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	if (report != NULL)
 		*report = report_of(&w->stack, 0);
 	JS_TRY(check_step(w, n, k, batch, error));
-	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &s.sums, error));
-	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n, sent, 0};
+	for (size_t i = 0; i < n; i++)
+		outcomes[i] = step->outcomes[i];
+	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, outcomes, &kept, &s.sums, error));
+	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, outcomes, kept, sent, 0};
 	if (k > 0)
 		plan_pop(&s);
 	if (n > 0)
-		js_stream_write(&s.closed.text, step->outcomes, n);
+		js_stream_write(&s.closed.text, outcomes, kept);
 	js_claim_times(&s.closing, &s.closed);
 	if (step->running != NULL)
 		running_text(w, step, &s.running);
@@ -435,9 +439,6 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	committed = status == 0;
 	if (status == JS_DB_GUARD)
 		status = settle_step(w, lost, 0, error);
-	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG,
-				      "an attempt had an outcome already: the step changed nothing");
 	JS_THEN(status, take_in_batch(&s, committed, error));
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
 	w->unsettled_us = first;
@@ -460,6 +461,18 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	js_buf_free(&s.closed.text);
 	js_sql_free(&s.tail);
 	js_sql_free(&s.sql);
+	return status == JS_DB_DUPLICATE ? js_worker_skip(w, outcomes, kept, 0, 1, error) : status;
+}
+
+int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_batch *batch,
+		   struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	struct jobstack_outcome *outcomes = calloc(step->outcomes_n + 1, sizeof(*outcomes));
+	int status = outcomes == NULL ? js_error_memory(error) : JS_DB_DUPLICATE;
+
+	while (status == JS_DB_DUPLICATE)
+		status = take_step_once(w, step, outcomes, batch, report, error);
+	free(outcomes);
 	return status;
 }
 
@@ -556,48 +569,57 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 	return js_claim_spans_sql(closing, sql, error);
 }
 
-int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
+/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
+static int finish_once(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
+		       struct jobstack_outcome *all, struct jobstack_error *error)
 {
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, NULL, end->n, jobstack_now_us(), 0};
-	struct jobstack_outcome *all;
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, all, end->n, jobstack_now_us(), 0};
+	char kills[sizeof(w->kills)]; /* js_kill_close cuts it */
 	struct js_claim_sums sums;
 	struct js_sql sql = {0};
 	int lost = 0, status;
+
+	for (size_t i = 0; i < end->n; i++)
+		all[i] = end->outcomes[i];
+	memcpy(kills, w->kills, sizeof(kills));
+	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, all, &closing.n, &sums, error));
+	if (end->lost != NULL)
+		closing.n += js_kill_close(kills, w->claims, all + closing.n, &sums);
+	closing.n += js_claim_close_rest(w->claims, &w->stack, end->lost, all + closing.n, &sums);
+	status = looks ? JS_DB_DUPLICATE : finish_sql(w, &closing, end->reason, &sums, &sql, error);
+	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
+	if (status == JS_DB_GUARD)
+		status = settle_step(w, lost, 1, error);
+	js_claim_settle(&w->claims, status == 0);
+	if (status == 0)
+		w->seq++;
+	if (end->closed != NULL)
+		*end->closed = closing.n;
+	js_sql_free(&sql);
+	return status == JS_DB_DUPLICATE ? js_worker_skip(w, all, closing.n, end->lost != NULL, !looks, error) : status;
+}
+
+int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
+{
+	struct jobstack_outcome *all;
+	int status;
 
 	if (w->unsettled)
 		return js_error_set(
 			error, JOBSTACK_EUSAGE,
 			"it is not known whether the last step was committed: repeat it before the worker ends");
-	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, end->outcomes, end->n, &sums, error));
 	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
-	if (all == NULL)
-		status = js_error_memory(error);
-	else {
-		for (size_t i = 0; i < end->n; i++)
-			all[i] = end->outcomes[i];
-		closing.outcomes = all;
-		if (end->lost != NULL)
-			closing.n += js_kill_close(w->kills, w->claims, all + end->n, &sums);
-		closing.n += js_claim_close_rest(w->claims, &w->stack, end->lost, all + closing.n, &sums);
-		status = finish_sql(w, &closing, end->reason, &sums, &sql, error);
-	}
-	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
-	if (status == JS_DB_GUARD)
-		status = settle_step(w, lost, 1, error);
-	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: nothing was changed");
+	status = all == NULL ? js_error_memory(error) : finish_once(w, end, end->damaged, all, error);
+	while (status == JS_DB_DUPLICATE)
+		status = finish_once(w, end, 0, all, error);
 	free(all);
-	js_claim_settle(&w->claims, status == 0);
-	if (status == 0)
-		w->seq++;
-	js_sql_free(&sql);
 	return status;
 }
 
 int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error)
 {
-	struct js_worker_end end = {NULL, n, reason, NULL};
+	struct js_worker_end end = {.n = n, .reason = reason};
 	struct js_outcomes all;
 	int status = js_outcomes_take(&all, outcomes, n, error);
 

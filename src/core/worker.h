@@ -67,6 +67,13 @@ int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_
 /* The error for a claim that can't be read; returns its code. */
 int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack_error *error);
 
+/* For a transaction of WORKER with these outcomes that a key refused, which only a damaged ledger makes possible: marks
+ * those JS_SKIPPED that have come to an end elsewhere (the first outcome of an attempt counts), or that RECOVERING need
+ * not put back, and logs it.  Returns JS_DB_DUPLICATE: try again without them, or an error. With REFUSED 0 there need
+ * not be any. */
+int js_worker_skip(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n, int recovering,
+		   int refused, struct jobstack_error *error);
+
 /* Whether KILLS asks for an entry that is open in LIST. */
 int js_kill_is_open(const char *kills, struct js_claim *list);
 
@@ -84,5 +91,7 @@ struct js_worker_end {
 	size_t n;
 	const char *reason;
 	const char *lost; /* not NULL: it is recovered, and its open entries are lost for this reason */
+	int damaged;	  /* it had ended before: js_worker_skip comes first */
+	uint64_t *closed; /* gets how many entries were closed; NULL: not wanted */
 };
 int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end *end, struct jobstack_error *error);

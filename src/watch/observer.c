@@ -131,6 +131,19 @@ static int check_stop(const struct js_round *round)
 	return js_error_set(round->error, JOBSTACK_ESTOPPED, "stopped");
 }
 
+/* A recovery failed: 0 if the others can be tried.  That of one of the round's stack is kept for the end; another stack
+ * may have been dropped. */
+static int pass_failure(const struct js_round *round, int is_of_round, int status)
+{
+	if (status == JOBSTACK_ENODB || status == JOBSTACK_ESTOPPED)
+		return status;
+	if (is_of_round)
+		round->result->failed = status;
+	else if (round->result->failed == 0)
+		js_error_clear(round->error);
+	return 0;
+}
+
 /* Recovers the entries of a worker that is proven dead.  Returns 0 also if it has sent a heartbeat, or another worker
  * was quicker. */
 static int recover_worker(const struct js_round *round, const struct js_suspect *s)
@@ -143,7 +156,7 @@ static int recover_worker(const struct js_round *round, const struct js_suspect 
 	if (status == JOBSTACK_NOTHING || (status == 0 && !is_of_round(round, s)))
 		return 0;
 	if (status != 0)
-		return status;
+		return pass_failure(round, is_of_round(round, s), status);
 	round->result->entries += taken;
 	round->result->workers++;
 	round->result->others--;
@@ -178,12 +191,33 @@ static int settle_workers(const struct js_round *round, struct js_suspects *all,
 			continue;
 		s->settled = 1;
 		status = last ? report_suspect(round, s) : recover_worker(round, s);
-		if (status < 0 && !is_of_round(round, s) && status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED) {
-			js_error_clear(round->error); /* another stack may have been dropped */
-			status = 0;
-		}
+		if (status < 0 && last && !is_of_round(round, s))
+			status = pass_failure(round, 0, status);
 	}
 	return status;
+}
+
+/* Recovers what workers have left that have ended. */
+static int recover_left(const struct js_round *round)
+{
+	struct js_suspect s = {.node = "?", .reason = "it has ended, but left a claim behind"};
+	uint64_t taken;
+	int status = 0;
+
+	(void)snprintf(s.stack, sizeof(s.stack), "%s", round->stack);
+	while (status == 0) {
+		JS_TRY(check_stop(round));
+		status = jobstack_recover_left(round->handle, round->stack, round->options->dry_run, &s.worker, &taken,
+					       round->error);
+		if (status < 0)
+			status = pass_failure(round, 1, status);
+		else if (status == 0) {
+			round->result->entries += taken;
+			round->result->workers++;
+			tell_case(round, &s, round->options->dry_run ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
+		}
+	}
+	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
 /* Seeks one proof, and recovers those that are dead. */
@@ -218,8 +252,9 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	for (size_t i = 0; status == 0 && i < sizeof(proofs) / sizeof(proofs[0]); i++)
 		status = seek_proof(&round, proofs[i], &all);
 	JS_THEN(status, settle_workers(&round, &all, 1));
+	JS_THEN(status, recover_left(&round));
 	js_suspects_free(&all);
-	return status;
+	return status == 0 ? round.result->failed : status;
 }
 
 /* ------------------------------------------------------------------------------------------------------- silence */
@@ -350,7 +385,8 @@ int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct job
 		status = judge_silence(w, &round, &all, sent, jobstack_now_us());
 		js_suspects_free(&all);
 	}
+	JS_THEN(status, recover_left(&round));
 	if (status != 0)
 		js_watch_gap(w);
-	return status;
+	return status == 0 ? round.result->failed : status;
 }

@@ -79,6 +79,8 @@ struct js_watch_result {
 	uint64_t workers;  /* that were dead */
 	uint64_t suspects; /* workers that are left and suspect */
 	uint64_t others;   /* workers that are left, except the caller's own */
+	int failed; /* the error of the last recovery of this stack that failed; the others were done all the same,
+		     * and the call returns this error */
 	/* Only of js_watch_look.  1: this worker should make a confirming round now.  The rounds are planned so that
 	 * the workers of a stack together make about one in three seconds, and each worker at least one in five minutes
 	 * while any other is missed: silent for two seconds without a connection, or for half its lease. */
@@ -102,7 +104,8 @@ int js_watch_new(struct js_watch **watch, struct jobstack *handle, const char *s
 /* Looks at all workers of the stack that have not ended, with or without entries, and recovers entries of those proven
  * dead by (c).  A script's pop sends no heartbeats: its lease is over when the server's clock says so, twice within two
  * seconds.  If the last look was more than a third of a worker's lease ago, its watch begins again.  RESULT (may be
- * NULL) is filled at every return.  Returns 0 or a JOBSTACK_E code; after an error all watches begin again. */
+ * NULL) is filled at every return.  Returns 0 or a JOBSTACK_E code; after an error all watches begin again, unless only
+ * the recovery of some worker failed. */
 int js_watch_look(struct js_watch *watch, struct js_watch_result *result, struct jobstack_error *error);
 
 /* Begins all watches again: to be called when the caller's own heartbeat has failed. */

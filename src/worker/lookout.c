@@ -94,7 +94,7 @@ static void watch_others(struct ledger *l)
 	outbox_ask(l->outbox, NULL, 0);
 	status = js_watch_look(l->watch, &result, &error);
 	outbox_answered(l->outbox, 0);
-	if (status != 0) { /* it is no step: the next one will tell */
+	if (status != 0 && result.failed == 0) { /* it is no step: the next one will tell */
 		l->watch_us = jobstack_now_us() + JS_SECOND_US;
 		return;
 	}

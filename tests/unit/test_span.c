@@ -84,16 +84,17 @@ static void claims(void **state)
 	assert_null(js_claim_find(list, 15, 1, &place));
 	assert_null(js_claim_find(list, 12, 2, &place));
 	/* twice in one step: refused, and nothing is marked */
-	assert_int_equal(js_claim_mark_closing(list, &stack, o, 3, &sums, &e), JOBSTACK_EUSAGE);
+	assert_int_equal(js_claim_mark_closing(list, &stack, o, &(size_t){3}, &sums, &e), JOBSTACK_EUSAGE);
 	assert_int_equal(list->mark[0], JS_OPEN);
-	assert_int_equal(js_claim_mark_closing(list, &stack, o, 2, &sums, NULL), 0);
+	assert_int_equal(js_claim_mark_closing(list, &stack, o, &(size_t){2}, &sums, NULL), 0);
 	assert_true(sums.done == 1 && sums.dead == 0);
 	js_claim_settle(&list, 0);
 	assert_int_equal(list->open, 5);
-	assert_int_equal(js_claim_mark_closing(list, &stack, o, 2, &sums, NULL), 0);
+	assert_int_equal(js_claim_mark_closing(list, &stack, o, &(size_t){2}, &sums, NULL), 0);
 	js_claim_settle(&list, 1);
 	assert_int_equal(list->open, 3);
-	assert_int_equal(js_claim_mark_closing(list, &stack, o, 1, &sums, &e), JOBSTACK_EUSAGE); /* closed already */
+	assert_int_equal(js_claim_mark_closing(list, &stack, o, &(size_t){1}, &sums, &e),
+			 JOBSTACK_EUSAGE); /* closed already */
 	/* the third failure is the last; so is a fatal first */
 	list->fails = 2;
 	assert_int_equal(js_claim_is_dead(&stack, list, &o[1]), 1);
@@ -103,7 +104,7 @@ static void claims(void **state)
 	assert_int_equal(js_claim_is_dead(&stack, list, &o[1]), 1);
 	for (uint64_t i = 11; i < 14; i++) {
 		o[0] = outcome(i, JOBSTACK_DONE);
-		assert_int_equal(js_claim_mark_closing(list, &stack, o, 1, &sums, NULL), 0);
+		assert_int_equal(js_claim_mark_closing(list, &stack, o, &(size_t){1}, &sums, NULL), 0);
 	}
 	js_claim_settle(&list, 1);
 	assert_null(list);
