@@ -21,7 +21,8 @@ static const char *const kind[JOBSTACK_FAULTS] = {
 
 /* What puts such findings right: text for `jobstack recover`, or NULL. */
 static const char *const mended[JOBSTACK_FAULTS] = {
-	[JOBSTACK_FAULT_CLAIM] = "puts this right as soon as the claim's worker has ended, or is dead",
+	[JOBSTACK_FAULT_CLAIM] = "puts this right as soon as the claim's worker has ended or is dead, "
+				 "unless the claim can't be read",
 	[JOBSTACK_FAULT_DOUBLED] =
 		"takes such entries out of claims of workers that have ended, or are dead. Elsewhere the "
 		"first outcome of an attempt counts, and a second one is left out"};

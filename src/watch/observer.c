@@ -20,6 +20,9 @@
 #define SOONEST_US (JS_SECOND_US / 5) /* between two looks */
 #define CONFIRM_EVERY_US (3 * JS_SECOND_US)
 #define FRESH_US (10 * JS_SECOND_US) /* idle workers send heartbeats more often than that */
+#define LEFT_US                                                                                                        \
+	(20 * JS_SECOND_US) /* so often a look also asks for claims of ended workers: there are none, but for damage   \
+			     */
 #define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US)
 
 /* One worker as we remember it. */
@@ -36,6 +39,7 @@ struct js_watch {
 	size_t n;
 	int64_t looked_us;  /* when the last answer came; 0: no answer yet */
 	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
+	int64_t left_us;    /* when it was last looked for what ended workers have left */
 	uint64_t jitter;
 };
 
@@ -385,7 +389,10 @@ int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct job
 		status = judge_silence(w, &round, &all, sent, jobstack_now_us());
 		js_suspects_free(&all);
 	}
-	JS_THEN(status, recover_left(&round));
+	if (status == 0 && sent - w->left_us >= LEFT_US) {
+		w->left_us = sent;
+		status = recover_left(&round);
+	}
 	if (status != 0)
 		js_watch_gap(w);
 	return status == 0 ? round.result->failed : status;
