@@ -105,7 +105,7 @@ enum {
 		 "again later, and this is not counted as a failure",                                                  \
 		 TAKE},                                                                                                \
 		{JS_WORKER_MAX_DEFERS, "max-defers", "N",                                                              \
-		 "an entry is dead after N matches of --defer-match in a row (default 100)", TAKE},                    \
+		 "an entry is dead after N exits with 75 or matches of --defer-match in a row (default 100)", TAKE},   \
 		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
 		 "when the lease is lost: stop the commands that are running (default), or let them finish, perhaps "  \
 		 "while another worker runs the same entry",                                                           \

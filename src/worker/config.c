@@ -200,9 +200,6 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	if (c->recycle != 0 && !c->persistent)
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    "--recycle needs --persistent: other commands start once per entry anyway");
-	if (c->max_defers != 0 && c->defer_match == NULL)
-		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "--max-defers needs --defer-match: nothing else is deferred");
 	c->max_defers = c->max_defers == 0 ? DEFAULT_MAX_DEFERS : c->max_defers;
 	status = c->commands	 ? js_template_line(&c->template, error)
 		 : c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)

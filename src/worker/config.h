@@ -27,7 +27,7 @@ struct config {
 	uint64_t slots;						 /* 0: by Slurm and the CPU mask */
 	uint64_t batch, max_entries;				 /* 0: not limited */
 	unsigned char fatal[32];				 /* one bit per exit code */
-	const char *defer_match;				 /* NULL: nothing is deferred; else compiled: */
+	const char *defer_match;				 /* NULL: no output is looked through; else compiled: */
 	regex_t defer;
 	uint64_t max_defers; /* 0: the default, until all options are read */
 	uint64_t recycle;    /* a persistent command is restarted after so many entries; 0: never */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The limit of --defer-match.
+ * The limit of exit 75 and --defer-match.
  */
 #include "worker/defer.h"
 

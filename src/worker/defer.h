@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The limit of --defer-match: an entry is dead after --max-defers matches in a row.
+ * The limit of exit 75 and --defer-match: an entry is dead after --max-defers of them in a row.
  */
 #pragma once
 

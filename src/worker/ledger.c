@@ -543,6 +543,8 @@ static int end_worker(struct ledger *l)
 	(void)pthread_mutex_lock(&l->box->lock);
 	status = take_results(l, &s);
 	(void)pthread_mutex_unlock(&l->box->lock);
+	if (status == 0)
+		defer_limit(l->handle, l->config, l->box, s.results, s.outcomes, s.n);
 	outbox_ask(l->outbox, s.outcomes, s.n);
 	while (status == 0) {
 		memset(&l->error, 0, sizeof(l->error));

@@ -230,9 +230,9 @@ static void judge_failed(struct supervisor *s, const struct slot *slot, const st
 	o->later = r->exit_code == 75;
 	o->fatal = !o->later && config_is_fatal(s->config, r->exit_code);
 	if (answer != NULL && answer->message[0] != '\0')
-		(void)snprintf(reason, REASON_MAX, "%s", answer->message);
+		(void)snprintf(reason, REASON_MAX, "%s%s", o->later ? DEFERRED : "", answer->message);
 	else if (o->later)
-		(void)snprintf(reason, REASON_MAX, "exit 75: try again later");
+		(void)snprintf(reason, REASON_MAX, DEFERRED "exit 75");
 	else if (answer != NULL)
 		(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
 	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&s->oom, r))
@@ -318,7 +318,7 @@ static int keep_output(struct supervisor *s, struct slot *slot, const struct js_
 	if (!s->config->output_dash)
 		JS_TRY(js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error));
 	fill_log_place(s, slot, &place, o);
-	if (o->verdict == JOBSTACK_FAILED) {
+	if (o->verdict == JOBSTACK_FAILED || o->later) { /* the last deferral is a failure */
 		o->err_tail.len = tail_of_stream(slot, 1, slot->err_tail);
 		o->err_tail.data = slot->err_tail;
 	}

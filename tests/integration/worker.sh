@@ -120,7 +120,23 @@ check '... run says so before it pushes' says 2 'regular expression, not "a\{": 
 for bad in 0 -1 x 1.5 99999999999; do
 	check "... --max-defers $bad" says 2 "max-defers takes .*, not \"$bad\"" worker -s defer --defer-match a --max-defers $bad -- true
 done
-check '... --max-defers alone' says 2 'max-defers needs --defer-match' worker -s defer --max-defers 3 -- true
+
+# not now, by the exit status: as often, and no longer than the worker is there
+numbered 1 3 | jobstack push -q -s later --max-attempts 1 --retry-delay 0 >/dev/null
+check 'exit 75 has the same bound' worker -s later --slots 3 --max-defers 3 --shell -- \
+	': {}; echo "no $JOBSTACK_ENTRY.$JOBSTACK_ATTEMPT" >&2; case $JOBSTACK_ENTRY.$JOBSTACK_ATTEMPT in 2.3) exit 0;; 3.2) exit 3;; *) exit 75;; esac'
+is '... in a row' "$(outcomes later)" "1 1 interrupted 75 -
+1 2 interrupted 75 -
+1 3 failed 75 -
+2 1 interrupted 75 -
+2 2 interrupted 75 -
+2 3 done 0 -
+3 1 interrupted 75 -
+3 2 failed 3 -"
+is '... and it is said' "$(sql "SELECT DISTINCT reason, err_tail FROM attempt JOIN stack USING(stack_id) WHERE name='later' AND exit_code=75 ORDER BY reason")" \
+	$'deferred: exit 75\tNULL\ndeferred: exit 75, 3 times in a row\tno 1.3\\n'
+is '... the rest is as it was' "$(ledger later)" '1 2 0 0 0 0'
+check '... its audit' audit later
 
 # what is the worker's own fault charges nobody
 numbered 1 3 | jobstack push -q -s fault >/dev/null
@@ -268,6 +284,40 @@ for signal in TERM USR1; do
 	check '... its audit' audit $signal
 done
 check '... no command is left' none_of_ours $(<pids)
+
+# Slurm's signals go to each process of a step, to the commands perhaps first: these have not failed
+cat >struck.sh <<'S'
+[ $JOBSTACK_ENTRY != 1 ] || { echo $$ >"$1.1"; exec sleep 1000; }
+trap "exit $((128 + $2))" $1
+echo $$ >"$1.2"
+sleep 1000 & wait
+S
+both_run() { [[ -s $1.1 && -s $1.2 ]]; }
+for signal in TERM INT HUP USR1; do
+	for _ in 1 2 3 4 5 6 7 8; do # the worker waits a tenth of a second for a signal to itself
+		rm -f $signal.?
+		numbered 1 2 | jobstack push -q -s struck.$signal --max-attempts 1 >/dev/null
+		set -m # or it would ignore SIGINT
+		jobstack-worker -q -s struck.$signal --slots 2 --grace 0.2 -- sh struck.sh $signal "$(kill -l $signal)" &
+		pid=$!
+		set +m
+		check "$signal: two commands run" wait_for 20 both_run $signal
+		mapfile -t commands < <(cat $signal.1 $signal.2)
+		began=${EPOCHREALTIME/./}
+		kill -$signal "${commands[@]}"
+		while [[ -e /proc/${commands[0]} && -e /proc/${commands[1]} && $((${EPOCHREALTIME/./} - began)) -lt 1000000 ]]; do :; done
+		kill -$signal $pid
+		took=$((${EPOCHREALTIME/./} - began))
+		check '... they are struck before the worker, which ends' wait $pid
+		((took > 80000)) || break
+		jobstack drop -q -s struck.$signal --yes # the machine was too slow for that
+	done
+	is "... they go back without a failure ($took us)" "$(ledger struck.$signal) $(outcomes struck.$signal | cut -d' ' -f2-3 | sort -u)" '0 0 2 0 0 0 1 interrupted'
+done
+numbered 1 3 | jobstack push -q -s alone --max-attempts 1 >/dev/null
+check 'commands that end in the same way by themselves' worker -s alone --slots 3 --shell -- \
+	': {}; case $JOBSTACK_ENTRY in 1) kill -USR1 $$;; 2) exit 138;; 3) kill -HUP $$;; esac'
+is '... have failed' "$(outcomes alone)" $'1 1 failed - 10\n2 1 failed 138 -\n3 1 failed - 1'
 
 # kill -9 of a worker and its keeper at once: only its entries; the rest is finished by others; requeue takes them back
 numbered 1 40 | jobstack push -q -s kill >/dev/null
