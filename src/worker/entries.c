@@ -158,20 +158,25 @@ void entries_read_signals(struct supervisor *s)
 }
 
 /* Slurm sends its signals to every process of a step, and a command may end before the worker has read its own: before
- * a command that ended by TERM counts as failed, wait whether the worker gets the signal, too.  After a KILL by Slurm
- * the worker gets no further: it is enough not to be quick. */
+ * a command that was ended by one of those counts as failed, wait whether the worker gets the signal, too.  After a
+ * KILL by Slurm the worker gets no further: it is enough not to be quick. */
 static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
 {
-	int by_term = reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM;
-	int by_kill = s->kill_wait_us > 0 && (reaped->signal == SIGKILL || reaped->exit_code == 128 + SIGKILL);
+	int number = reaped->signal != 0 ? reaped->signal : reaped->exit_code - 128;
+	int by_kill = s->kill_wait_us > 0 && number == SIGKILL;
+	sigset_t ours;
 	int64_t hint = by_kill ? HINT_KILL_US : HINT_US, until = jobstack_now_us() + hint;
 	struct pollfd p = {.fd = s->signals, .events = POLLIN};
 
-	if (s->draining || slot->ending != ENDING_NOT || !(by_term || by_kill) || until - s->hinted_us <= 2 * hint)
+	if (s->draining || slot->ending != ENDING_NOT || number <= 0 || until - s->hinted_us <= 2 * hint)
 		return;
-	while (!s->draining && jobstack_now_us() < until)
-		if (poll(&p, 1, (int)((until - jobstack_now_us() + 999) / 1000)) > 0)
+	keeper_signals(&ours);
+	if (!by_kill && sigismember(&ours, number) != 1)
+		return;
+	do {
+		if (poll(&p, 1, (int)later((until - jobstack_now_us() + 999) / 1000, 0)) > 0)
 			entries_read_signals(s);
+	} while (!s->draining && jobstack_now_us() < until);
 	s->hinted_us = jobstack_now_us(); /* this wait counts for other commands that the signal has ended, too */
 }
 
