@@ -63,7 +63,7 @@ static int64_t lease_by_slurm(struct cli *cli)
 		(void)js_site_read(&site, getenv("JOBSTACK_SITE_FILE"), &ignored);
 		budget.every_us = site.slurm_us;
 		js_site_free(&site);
-		status = js_budget_job(&budget, &identity.env, &job, &error);
+		status = js_budget_job(&budget, &identity.env, JS_BUDGET_HOUR, &job, &error);
 		if (status != 0 || job.end_us < 0) {
 			cli_say(cli,
 				"the lease is 12 hours, because the end of the Slurm job %" PRId64 " is unknown%s%s",

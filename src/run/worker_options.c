@@ -10,7 +10,7 @@ static const struct js_opt table[] = {
 	JS_WORKER_OPTIONS_OF_DISPLAY(NULL, "default: on a terminal"),
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D",
 	 "end after this time without work; until then, wait for entries from a running push or given back by "
-	 "other workers (default 60s)",
+	 "other workers (default 60s); the last worker waits longer for the entries of one that is silent",
 	 NULL},
 	{JS_WORKER_MARGIN, "margin", "D",
 	 "under Slurm: start an entry only if it will probably end at least D before the job does (default: --grace "

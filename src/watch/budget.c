@@ -18,7 +18,6 @@
 
 #define QUESTION 300
 #define ANSWER 300
-#define VALID_US (3600 * JS_SECOND_US)
 #define LIMIT_US (5 * JS_SECOND_US)    /* for one answer of Slurm's at the start */
 #define KILLED_US (6 * JS_SECOND_US)   /* without an answer for so long, whoever was to ask was killed */
 #define PATIENCE_US (9 * JS_SECOND_US) /* for another program's answer */
@@ -81,6 +80,7 @@ void js_permit_fail(const struct js_budget *b, const struct js_permit *permit)
 struct matter {
 	int (*ask)(const struct js_budget *b, uint32_t job, void *out, char text[ANSWER], struct jobstack_error *error);
 	int (*read)(void *out, const char *text);
+	int64_t valid_us; /* for so long an answer can be used */
 };
 
 /* The caller is to ask: it does, and stores the answer, or that there is none. */
@@ -116,7 +116,7 @@ static int learn(const struct js_budget *b, const char *what, const struct matte
 		return js_error_set(error, JOBSTACK_EFILE, "/etc/jobstack.cnf has slurm-every = never");
 	name_question(b, what, question);
 	for (;;) {
-		status = jobstack_ask(b->handle, question, VALID_US, token, text, sizeof(text), &age_us, error);
+		status = jobstack_ask(b->handle, question, m->valid_us, token, text, sizeof(text), &age_us, error);
 		if (status == JOBSTACK_NOTHING && m->read(out, text) == 0)
 			return 0;
 		due_us = unanswered_us(b, text);
@@ -167,7 +167,7 @@ static int read_conf(void *out, const char *text)
 
 int js_budget_conf(const struct js_budget *b, struct js_slurm_conf *conf, struct jobstack_error *error)
 {
-	static const struct matter configuration = {ask_conf, read_conf};
+	static const struct matter configuration = {ask_conf, read_conf, JS_BUDGET_HOUR};
 
 	memset(conf, 0, sizeof(*conf));
 	return learn(b, "configuration", &configuration, 0, conf, error);
@@ -195,10 +195,10 @@ static int read_job(void *out, const char *text)
 	       (job->end_us > 0 && job->end_us < js_clock_wall_us());
 }
 
-int js_budget_job(const struct js_budget *b, const struct js_slurm_env *env, struct js_slurm_job *job,
+int js_budget_job(const struct js_budget *b, const struct js_slurm_env *env, int64_t valid_us, struct js_slurm_job *job,
 		  struct jobstack_error *error)
 {
-	static const struct matter times = {ask_job, read_job};
+	const struct matter times = {ask_job, read_job, valid_us};
 	char what[80];
 
 	/* a job that is requeued keeps its number */

@@ -12,7 +12,8 @@
 
 #include <stdint.h>
 
-#define JS_BUDGET_NEVER INT64_MAX /* nothing is asked */
+#define JS_BUDGET_NEVER INT64_MAX	   /* nothing is asked */
+#define JS_BUDGET_HOUR INT64_C(3600000000) /* an answer that a program needs when it starts is valid for so long */
 
 /* Who asks: a cluster's user. */
 struct js_budget {
@@ -45,7 +46,7 @@ void js_permit_fail(const struct js_budget *budget, const struct js_permit *perm
  * the name must be compared again.  0, or a negative code with ERROR: it is not known. */
 int js_budget_conf(const struct js_budget *budget, struct js_slurm_conf *conf, struct jobstack_error *error);
 
-/* When the caller's own job begins and ends (-1: not known), as of an hour ago at most.  The rest of *JOB is not
+/* When the caller's own job begins and ends (-1: not known), as of VALID_US ago at most.  The rest of *JOB is not
  * filled.  Results as above. */
-int js_budget_job(const struct js_budget *budget, const struct js_slurm_env *env, struct js_slurm_job *job,
-		  struct jobstack_error *error);
+int js_budget_job(const struct js_budget *budget, const struct js_slurm_env *env, int64_t valid_us,
+		  struct js_slurm_job *job, struct jobstack_error *error);

@@ -308,6 +308,25 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
+/* Notes what S means for a worker that has nothing to do: an older one that is there, or entries of a worker that is
+ * silent for longer than a live one would be, and whose watch began at SINCE. */
+static void note_other(const struct js_watch *w, const struct js_suspect *s, int64_t since_us,
+		       struct js_watch_result *result)
+{
+	int64_t lease_us = s->job == 0 && s->lease_us > JS_WATCH_BEATS_US ? JS_WATCH_BEATS_US : s->lease_us;
+	const struct js_watch_case found = {JS_WATCH_SUSPECT, s->worker,   s->running,
+					    s->silent_us,     s->lease_us, .node = s->node};
+
+	if (s->by_script)
+		return;
+	if (s->silent_us <= lease_us / 2)
+		result->elder |= s->silent_us <= FRESH_US && s->worker < w->options.self;
+	else if (s->running > 0 && since_us + s->lease_us > result->over_us) {
+		result->over_us = since_us + s->lease_us;
+		js_watch_words(&found, result->silent, sizeof(result->silent));
+	}
+}
+
 /* WANTED: another worker is missed, or only a confirming round can tell whether its command still runs. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
 {
@@ -346,11 +365,14 @@ static int judge_silence(struct js_watch *w, const struct js_round *round, struc
 	for (size_t i = 0; status == 0 && i < all->n; i++) {
 		struct js_suspect *s = &all->at[i];
 		int64_t next = next_look(&seen[i], s, now_us);
+		int over = prove_silence(&seen[i], s, sent_us);
 
-		if (prove_silence(&seen[i], s, sent_us) && !js_watch_runs_here(s)) {
+		if (over && !js_watch_runs_here(s)) {
 			status = recover_worker(round, s);
 			continue;
 		}
+		if (!over)
+			note_other(w, s, seen[i].since_us, round->result);
 		s->reason[0] = '\0';
 		if (js_suspect_is(s) || s->runs_here) {
 			round->result->suspects++;

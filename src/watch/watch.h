@@ -31,6 +31,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Outside of a Slurm job a worker sends heartbeats as often as with a lease of this length at most, so that others soon
+ * know whether it is alive.  In a job its connection tells them. */
+#define JS_WATCH_BEATS_US INT64_C(60000000)
+
 enum js_watch_verdict {
 	JS_WATCH_TAKEN,	  /* dead, and its entries were recovered */
 	JS_WATCH_WOULD,	  /* dead; in a dry run its entries would be recovered */
@@ -89,6 +93,10 @@ struct js_watch_result {
 	int64_t latest_us; /* a later look begins the watch of some worker again */
 	int64_t still_us;  /* since when some worker with entries, no script, has sent no heartbeat; INT64_MAX: there is
 			      none */
+	int elder;	   /* an older worker has sent a heartbeat lately: it will see what the caller sees */
+	int64_t over_us;   /* some worker with entries is silent for longer than a live one would be, and they are
+			      recovered at this moment, the latest; 0: there is none */
+	char silent[400];  /* about it, as of js_watch_words */
 };
 
 /* ----------------------------------------------------------------------------------------- with the heartbeats */

@@ -28,7 +28,7 @@ int64_t guard_ask(struct guard *guard, const struct config *config, const struct
 	kill_wait_us =
 		js_budget_conf(budget, &conf, error) == 0 && conf.kill_wait_us > 0 ? conf.kill_wait_us : KILL_WAIT_US;
 	js_error_clear(error);
-	if ((end < 0 || begin < 0) && js_budget_job(budget, env, &job, error) == 0) {
+	if ((end < 0 || begin < 0) && js_budget_job(budget, env, JS_BUDGET_HOUR, &job, error) == 0) {
 		begin = job.start_us;
 		end = job.end_us;
 		*job_start_us = job.start_us;

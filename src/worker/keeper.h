@@ -24,6 +24,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#define KEEPER_ASKED (-1)
+
 /* What keeper and worker share: a page of memory. */
 struct keeper_page {
 	_Atomic uint64_t worker;     /* the worker's number; 0: it holds no entries (yet, or any more) */
@@ -34,6 +36,8 @@ struct keeper_page {
 	_Atomic int64_t killed_us;   /* when it last had killed some; 0: never */
 	_Atomic int64_t left_us;     /* when the worker had finished, and only its process had to end; 0: not yet */
 	_Atomic int status;	     /* its exit status then */
+	_Atomic int64_t job_end_us;  /* KEEPER_ASKED: the look is to find out when the Slurm job ends, and to write that
+					here; 0: it is not known */
 	_Atomic int spools;	     /* outcomes wait in the file SPOOL */
 	char spool[4600];
 };

@@ -79,10 +79,12 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 	return plan;
 }
 
-/* About a third of the lease after the last step, with a random part, so that workers don't beat together. */
+/* About a third of the lease (JS_WATCH_BEATS_US) after the last step, with a random part, so that workers don't beat
+ * together. */
 static int64_t next_heartbeat(const struct ledger *l)
 {
-	int64_t third = jobstack_worker_lease_us(l->worker) / 3;
+	int64_t lease = jobstack_worker_lease_us(l->worker);
+	int64_t third = (l->in_job || lease < JS_WATCH_BEATS_US ? lease : JS_WATCH_BEATS_US) / 3;
 
 	return l->last_us + third - third / 8 - (int64_t)((uint64_t)third / 1024 * l->beat_jitter);
 }
@@ -590,7 +592,7 @@ void *ledger_main(void *arg)
 
 	l->jitter = jobstack_worker_id(l->worker) * 2654435761u + 88172645463325252u;
 	l->last_us = l->began_us = jobstack_now_us();
-	l->still_us = INT64_MAX;
+	l->others.still_us = INT64_MAX;
 	status = js_watch_new(&l->watch, l->handle, l->config->stack, &l->watch_options, &l->error);
 	JS_THEN(status, learn_durations(l));
 	JS_THEN(status, do_round(l, &first)); /* a heartbeat before the first claim, to check the working directory */

@@ -43,7 +43,9 @@ struct ledger {
 	uint64_t sent_done, sent_dead; /* of the mailbox's counts, what the last step had */
 	struct js_watch *watch;	       /* watches other workers */
 	int64_t watch_us;	       /* when they are looked at next */
-	int64_t still_us;	       /* as of the last look */
+	struct js_watch_result others; /* what the last look found, */
+	int64_t others_us;	       /* which was then */
+	int64_t told_us;	       /* `idle_since_us` when it was said for whom the worker stays */
 	char same_cwd[4096];	       /* another name of that directory; "": not known yet */
 	int limited;		       /* the stack has max_running */
 	int in_job;		       /* of Slurm */

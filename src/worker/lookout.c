@@ -13,7 +13,8 @@
 
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define DISPLAY_US JS_SECOND_US /* how often the stack is read for the display, at first */
+#define LOOKED_US (3 * JS_SECOND_US) /* what a look saw so long ago may have changed */
+#define DISPLAY_US JS_SECOND_US	     /* how often the stack is read for the display, at first */
 
 void lookout_note_claim(struct ledger *l, int dry)
 {
@@ -88,25 +89,42 @@ int lookout_look(struct ledger *l)
 static void watch_others(struct ledger *l)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_watch_result result;
 	int status;
 
 	outbox_ask(l->outbox, NULL, 0);
-	status = js_watch_look(l->watch, &result, &error);
+	status = js_watch_look(l->watch, &l->others, &error);
+	l->others_us = jobstack_now_us();
 	outbox_answered(l->outbox, 0);
 	if (status != 0 && result.failed == 0) { /* it is no step: the next one will tell */
 		l->watch_us = jobstack_now_us() + JS_SECOND_US;
 		return;
 	}
-	l->watch_us = result.next_us;
-	l->still_us = result.still_us;
-	if (result.confirm)
+	l->watch_us = l->others.next_us;
+	if (l->others.confirm)
 		keeper_ask(l->keeper);
-	if (result.workers > 0) {
+	if (l->others.workers > 0) {
 		(void)pthread_mutex_lock(&l->box->lock);
 		l->dry_until_us = l->looked_us = 0; /* now there is something to claim */
 		(void)pthread_mutex_unlock(&l->box->lock);
 	}
+}
+
+/* With no older worker alive: whether this one has to be there, because a retry will be due, or because another worker
+ * with entries is silent.  A dead one may hold the only entries, and its lease may end long after --idle-timeout. */
+static int must_stay(struct ledger *l, int64_t now)
+{
+	char left[64];
+
+	if (l->idle.running == 0)
+		return !l->others.elder && l->idle.waiting > 0 && l->idle.state == JOBSTACK_OPEN;
+	if (l->others.elder || l->others.over_us == 0)
+		return 0;
+	js_num_duration_text(l->others.over_us > now ? l->others.over_us - now : 0, left, sizeof(left));
+	if (l->told_us != l->idle_since_us && !l->config->quiet)
+		speaker_say("%s: waiting for at most %s, until that lease is over, to run what it holds",
+			    l->others.silent, left);
+	l->told_us = l->idle_since_us;
+	return 1;
 }
 
 /* Nothing runs and nothing was claimed: decides whether to leave. */
@@ -129,9 +147,13 @@ static void consider_leaving(struct ledger *l)
 		lookout_leave(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
 		return; /* a worker must be there when a retry is due */
-	else if (i->running > 0 && i->eldest && l->still_us <= l->idle_since_us)
+	else if (i->running > 0 && i->eldest && l->others.still_us <= l->idle_since_us)
 		return; /* or to notice that another worker died: live ones show it within a third of their lease */
-	else if (now - l->idle_since_us >= l->config->idle_us)
+	else if (now - l->idle_since_us < l->config->idle_us)
+		return;
+	else if (i->running + i->waiting > 0 && now - l->others_us > LOOKED_US)
+		l->watch_us = now; /* first look who is there */
+	else if (!must_stay(l, now))
 		lookout_leave(l, LEAVE_IDLE,
 			      i->state == JOBSTACK_PAUSED ? "the stack is paused"
 							  : "nothing to do for the time of --idle-timeout");

@@ -109,7 +109,7 @@ static int look_for_dead_workers(const void *ctx)
 {
 	const struct run *r = ctx;
 
-	return recovery_look(&r->config, r->keeper.page->worker);
+	return recovery_look(&r->config, r->keeper.page);
 }
 
 /* The worker with its keeper.  Returns their exit status. */

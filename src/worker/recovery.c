@@ -74,14 +74,31 @@ struct js_watch_options recovery_options(const struct config *config, uint64_t s
 		.ask_every_us = config->site.slurm_us};
 }
 
-int recovery_look(const struct config *config, uint64_t self)
+/* The time limit may have been changed since the job began.  All workers of the job share one answer. */
+static int find_job_end(const struct config *config, struct keeper_page *page, struct jobstack *handle,
+			struct jobstack_error *error)
+{
+	const struct js_budget budget = recovery_budget(config, handle);
+	struct js_slurm_env env;
+	struct js_slurm_job job;
+
+	js_slurm_env_read(&env, get_variable);
+	JS_TRY(js_budget_job(&budget, &env, budget.every_us, &job, error));
+	page->job_end_us = job.end_us > 0 ? js_clock_mono_us() + job.end_us - js_clock_wall_us() : 0;
+	return 0;
+}
+
+int recovery_look(const struct config *config, struct keeper_page *page)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_watch_options options = recovery_options(config, self);
+	struct js_watch_options options = recovery_options(config, page->worker);
 	struct jobstack *handle = NULL;
-	int status = recovery_connect(config, &handle, &error);
+	int status = recovery_connect(config, &handle, &error), for_end = page->job_end_us == KEEPER_ASKED;
 
-	JS_THEN(status, js_watch_confirm(handle, config->stack, &options, NULL, &error));
+	JS_THEN(status, for_end ? find_job_end(config, page, handle, &error)
+				: js_watch_confirm(handle, config->stack, &options, NULL, &error));
+	if (for_end && status != 0)
+		page->job_end_us = 0;
 	jobstack_free(handle);
 	return status == 0 ? JS_EXIT_OK : JS_EXIT_NO;
 }

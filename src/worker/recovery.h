@@ -19,8 +19,9 @@ struct js_budget recovery_budget(const struct config *config, struct jobstack *h
 /* How a worker, whose number is SELF, watches other workers. */
 struct js_watch_options recovery_options(const struct config *config, uint64_t self);
 
-/* In a short-lived child of the keeper: recovers entries of workers that are proven dead.  Returns its exit status. */
-int recovery_look(const struct config *config, uint64_t self);
+/* In a short-lived child of the keeper: recovers entries of workers that are proven dead, or asks when the job ends, as
+ * PAGE says.  Returns its exit status. */
+int recovery_look(const struct config *config, struct keeper_page *page);
 
 /* In the keeper, after the worker was killed, as END says: delivers the outcomes of its spool, requeues the other
  * entries that it held, and prints what became of them. */

@@ -119,6 +119,7 @@ struct supervisor {
 	int64_t drain_at_us;	     /* when running commands get TERM */
 	int64_t kill_by_us;	     /* when they get KILL at the latest, because Slurm kills the worker then */
 	int64_t lease_end_us;	     /* the last moment at which a command may run */
+	int64_t end_asked_us;	     /* when Slurm was last asked again when the job ends; 0: not yet */
 	int64_t hinted_us;	     /* when the worker last waited for a signal after a command was ended by one */
 	int64_t later_us;	     /* no start before: there was no process for a command */
 	int64_t starved_us;	     /* since when there has been none, with nothing running; 0: there is */

@@ -16,10 +16,12 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define REPORT_US (10 * JS_SECOND_US)	 /* a call that takes longer is reported to hang */
-#define LEAST_US JS_SECOND_US		 /* how long each call is waited for, also if the worker has to end */
-#define TRIM_US (JS_SECOND_US / 10)	 /* output is trimmed so often... */
-#define TRIM_SOON_US (JS_SECOND_US / 40) /* ... and so often while a command prints much */
+#define REPORT_US (10 * JS_SECOND_US)	    /* a call that takes longer is reported to hang */
+#define LEAST_US JS_SECOND_US		    /* how long each call is waited for, also if the worker has to end */
+#define END_EVERY_US (60 * JS_SECOND_US)    /* how often this worker asks at most when the job ends, */
+#define END_PATIENCE_US (15 * JS_SECOND_US) /* and how long it waits for the answer */
+#define TRIM_US (JS_SECOND_US / 10)	    /* output is trimmed so often... */
+#define TRIM_SOON_US (JS_SECOND_US / 40)    /* ... and so often while a command prints much */
 
 /* ---------------------------------------------------------------------------------------------- calls that hang */
 
@@ -248,22 +250,54 @@ int64_t timers_run(struct supervisor *s)
 	return s->orphans_at != 0 ? earlier(next, s->orphans_at) : next;
 }
 
+/* Before the last minutes are given up: asks again when the job ends, and returns 1 while there is no answer. */
+static int ask_job_end(struct supervisor *s, int64_t now)
+{
+	struct keeper_page *page = s->keeper->page;
+
+	if (s->end_asked_us == 0 || now - s->end_asked_us >= END_EVERY_US) {
+		s->end_asked_us = now;
+		page->job_end_us = KEEPER_ASKED;
+		keeper_ask(s->keeper);
+	}
+	return page->job_end_us == KEEPER_ASKED && now - s->end_asked_us < END_PATIENCE_US;
+}
+
+/* With the mailbox's lock held: takes the answer, if there is one, and returns by how much the job ends later. */
+static int64_t take_job_end(struct supervisor *s)
+{
+	int64_t known = s->box->guard.end_us, end = s->keeper->page->job_end_us;
+
+	if (end <= 0)
+		return 0;
+	s->keeper->page->job_end_us = 0;
+	s->box->guard.end_us = end;
+	return end - known;
+}
+
 int64_t timers_watch_job_end(struct supervisor *s)
 {
-	int64_t closes, end, need = 0, now = jobstack_now_us();
+	int64_t closes, end, need = 0, gained, now = jobstack_now_us();
 	char left_text[64], need_text[64], why[300];
 	int stay;
 
 	(void)pthread_mutex_lock(&s->box->lock);
 	stay = s->box->leaving == STAY;
+	gained = stay ? take_job_end(s) : 0;
 	end = s->box->guard.end_us;
 	closes = guard_closes_us(&s->box->guard);
 	if (closes <= now)
 		need = guard_need_us(&s->box->guard);
 	(void)pthread_mutex_unlock(&s->box->lock);
-	if (!stay || closes > now)
+	if (!stay || (closes > now && gained <= JS_SECOND_US))
 		return stay ? closes : INT64_MAX;
 	js_num_duration_text(later(end - now, 0), left_text, sizeof(left_text));
+	if (gained > JS_SECOND_US && !s->config->quiet)
+		speaker_say("the job ends in %s now: its time limit was changed", left_text);
+	if (closes > now)
+		return closes;
+	if (ask_job_end(s, now))
+		return now + JS_SECOND_US / 10;
 	js_num_duration_text(need, need_text, sizeof(need_text));
 	(void)snprintf(
 		why, sizeof(why),

@@ -24,6 +24,22 @@ for how in module commands; do
 	minute[$how]=$(JOBSTACK_SLURM=$how submit -n1 --time=1 --output="$how.out" minute.sbatch "$how")
 done
 
+# a time limit that is extended after the job has begun.  (What Slurm 23.02 and later write into the environment stays as it was.)
+cat >longer.sbatch <<'S'
+#!/bin/bash
+export SLURM_JOB_START_TIME=$(date +%s)
+export SLURM_JOB_END_TIME=$((SLURM_JOB_START_TIME + 60))
+[[ $2 == same ]] || scontrol update JobId="$SLURM_JOB_ID" TimeLimit=10 || exit
+exec srun -Q jobstack-worker -s "$1" --margin 100 -- true
+S
+declare -A longer
+for how in module commands; do
+	for limit in longer same; do
+		numbered 1 3 | jobstack push -q -s $how.$limit >/dev/null
+		longer[$how.$limit]=$(JOBSTACK_SLURM=$how submit -n2 --time=1 --output="$how.$limit.out" longer.sbatch $how.$limit $limit)
+	done
+done
+
 # two workers hang on one entry each; one is killed
 cat >hang.sbatch <<'S'
 #!/bin/bash
@@ -117,6 +133,13 @@ is '... to the end' "$(ledger killed)" '10 0 0 0 0 0'
 check 'its audit' audit killed
 
 for how in module commands; do
+	for limit in longer same; do check "$limit, $how: the workers leave" wait_for 60 gone "${longer[$how.$limit]}"; done
+	is 'with an extended time limit they went on' "$(ledger $how.longer)" '3 0 0 0 0 0'
+	like '... and said why' "$(cat $how.longer.out)" 'the job ends in (9 min|10 min) [0-9]+ s now: its time limit was changed'
+	is 'without they did not' "$(ledger $how.same)" '0 0 3 0 0 0'
+	like '... because the job ends soon' "$(cat $how.same.out)" 'the job ends in [0-9.]+ s: no more entries'
+	is '... and Slurm was asked about each job once' \
+		"$(sql "SELECT COUNT(*) FROM fact WHERE stack_id=0 AND kind=3 AND text REGEXP 'job (${longer[$how.longer]}|${longer[$how.same]}), restart'")" 2
 	check "the job of a minute, $how: the worker has left" wait_for 90 gone "${minute[$how]}"
 	like '... in time, and says why' "$(cat "$how.out")" 'the job ends in [0-9.]+ s'
 	is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='$how' AND outcome<>0")" 0

@@ -283,6 +283,22 @@ is 'five recoveries at once take each worker once' \
 	"$(cat many.? | sed -E 's/.*"taken_back":([0-9]+),"dead_workers":([0-9]+),.*/\1 \2/' | awk '{ t += $1; d += $2 } END { print t, d }')" '20 4'
 is '... ' "$(ledger many)" '0 0 40 0 0 0'
 
+# ---- nobody but a worker is there
+elsewhere=(unshare --uts)
+((EUID == 0)) || elsewhere=(unshare -U --map-current-user --keep-caps --uts)
+push stays 2
+(exec timeout 300 "${elsewhere[@]}" sh -c 'hostname elsewhere; exec jobstack-worker -q -s stays --slots 1 --batch 1 -- sh -c "exec sleep 1000"') &
+check 'a worker on another host' wait_for 20 runs stays 1
+check 'another one, with nothing to do, leaves while that one lives' worker -s stays --idle-timeout 0 -- true
+is '... and holds its entry' "$(ledger stays)" '1 0 0 0 0 1'
+die stays
+lease_is stays 6
+silent_for stays 3.5
+text=$(timeout 300 jobstack-worker -s stays --idle-timeout 0 -- true 2>&1 >/dev/null) && status=0 || status=$?
+is 'it dies, and takes its keeper along: the last worker stays for that' "$status $(ledger stays)" '0 2 0 0 0 0 0'
+like '... and says so' "$text" 'worker [0-9]+ on elsewhere has been silent for [0-9.]+ s of its 6.0 s lease; it holds 1 entry: waiting for at most [0-9.]+ s'
+is '... once' "$(grep -c 'waiting for' <<<"$text")" 1
+
 # ---- scripts' pops
 push script 3
 jobstack pop -q -s script --lease 2 >/dev/null
@@ -325,5 +341,5 @@ check 'a controller that is not there: said, and what is known without it' \
 read -r to _ </proc/uptime
 check '... within the time limit' test $((10#${to/./} - 10#${from/./})) -lt 5500
 is '... and nothing is taken' "$(ledger noslurm)" '0 0 3 0 0 1'
-for s in dead idle orphan boot silent beat hours many script noslurm; do check "audit of $s" audit $s; done
+for s in dead idle orphan boot silent beat hours many stays script noslurm; do check "audit of $s" audit $s; done
 finish
