@@ -101,7 +101,7 @@ is '... and messages' "$(reasons answers | cut -c1-70)" "1 1 -
 5 1 it answered \"failed\" with a code that is not 1 to 255: far
 6 1 it answered \"failed\" without a code from 1 to 255
 7 1 failed 6
-8 1 not now
+8 1 deferred: not now
 8 2 -
 9 1 ä??[1m tab
 10 1 $(printf 'y%.0s' {1..65})"
