@@ -72,19 +72,52 @@ static int place_descriptors(const struct js_child *child, int input)
 	return 0;
 }
 
-/* Shuts every descriptor from FIRST on; that of a program at the exec, since it may still have to say why that fails.
- */
-static void shut_descriptors(unsigned first, int at_exec)
+static void shut_unless_kept(int fd, const int *kept, int at_exec)
 {
+	while (*kept < fd)
+		kept++;
+	if (*kept != fd && at_exec)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	else if (*kept != fd)
+		(void)close(fd);
+}
+
+/* js_child_shut on a kernel before 5.11. */
+static void shut_one_by_one(int first, const int *kept, int at_exec)
+{
+	int walked = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	unsigned short size; /* struct linux_dirent64: two numbers of 8 bytes, the size, the type, the name */
+	char block[2048];
+	long n;
+
+	while (walked >= 0 && (n = syscall(SYS_getdents64, walked, block, sizeof(block))) > 0)
+		for (long at = 0; at < n; at += size) {
+			memcpy(&size, block + at + 16, sizeof(size));
+			fd = 0;
+			for (const char *digit = block + at + 19; *digit >= '0' && *digit <= '9'; digit++)
+				fd = 10 * fd + (*digit - '0');
+			if (fd >= first && fd != walked)
+				shut_unless_kept(fd, kept, at_exec);
+		}
+	for (fd = first; walked < 0 && fd < 65536; fd++)
+		shut_unless_kept(fd, kept, at_exec);
+	js_file_close(&walked);
+}
+
+void js_child_shut(int first, const int *kept, int at_exec)
+{
+	static const int none = INT_MAX;
+	const int *next = kept == NULL ? &none : kept;
+
 #ifdef SYS_close_range /* by its number: the C library's function came years later than the kernel's */
-	if (syscall(SYS_close_range, first, ~0u, at_exec ? 1U << 2 /* CLOSE_RANGE_CLOEXEC */ : 0U) == 0)
-		return;
+	for (int from = first;; from = *next++ + 1)
+		if (*next > from &&
+		    syscall(SYS_close_range, from, *next - 1, at_exec ? 1U << 2 /* CLOEXEC */ : 0U) != 0)
+			break;
+		else if (*next == INT_MAX)
+			return;
 #endif
-	for (int fd = (int)first; fd < 65536; fd++)
-		if (at_exec)
-			(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-		else
-			(void)close(fd);
+	shut_one_by_one(first, kept == NULL ? &none : kept, at_exec);
 }
 
 /* Has the kernel signal us when our parent dies. */
@@ -114,7 +147,7 @@ static const char *enter_child(const struct js_child *child, int input, pid_t pa
 	if (place_descriptors(child, input) != 0)
 		return "connecting its input and output";
 	if (child->shut_others)
-		shut_descriptors(child->extra > 0 ? 4 : 3, child->argv != NULL);
+		js_child_shut(child->extra > 0 ? 4 : 3, NULL, child->argv != NULL);
 	failed = child->enter != NULL ? child->enter(child->arg) : NULL;
 	if (failed != NULL)
 		return failed;

@@ -52,6 +52,10 @@ int js_child_run(const struct js_child *child, struct js_buf *out, struct js_buf
 /* Waits for the end of PID, whatever signals come.  Returns its wait status, or -1. */
 int js_child_wait(pid_t pid);
 
+/* Closes the descriptors from FIRST on, or marks them close-on-exec (AT_EXEC), but for those in KEPT: ascending, and
+ * ended by INT_MAX; NULL: none.  Makes system calls only, so it may be called between vfork and exec. */
+void js_child_shut(int first, const int *kept, int at_exec);
+
 /* Puts into FILE the path of NAME in the first directory of the search path *SEARCH, and moves *SEARCH on.  Returns 0
  * after the last one (*SEARCH is NULL then), -1 without memory. */
 int js_child_next_path(const char **search, const char *name, struct js_buf *file);

@@ -12,6 +12,7 @@
 #include "process/child.h"
 #include "run/reap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,6 +31,7 @@ struct js_spawn {
 	unsigned char changed[NSIG]; /* the signals that this process has changed */
 	size_t changed_n;
 	unsigned char inherited[NSIG]; /* 1: was ignored when this was made, by the will of whoever started us */
+	int *given;		       /* the descriptors above 2 that we were started with, for js_child_shut */
 };
 
 static _Thread_local struct js_spawn_stop *my_stop;
@@ -100,6 +102,31 @@ int js_spawn_resolve(const char *program, const char *search, struct js_buf *fou
 	return JOBSTACK_EFILE;
 }
 
+/* Notes what commands inherit: whoever started us has given it to them.  Our own descriptors are close-on-exec by now.
+ */
+static int note_given(struct js_spawn *s, struct jobstack_error *error)
+{
+	struct dirent **names = NULL;
+	int n = scandir("/proc/self/fd", &names, NULL, versionsort), flags;
+	size_t given = 0;
+
+	if (n < 0)
+		return js_error_file(error, "can't read /proc/self/fd");
+	s->given = calloc((size_t)n + 1, sizeof(*s->given));
+	for (int i = 0; i < n; i++) {
+		int fd = atoi(names[i]->d_name);
+
+		if (s->given != NULL && fd > 2 && (flags = fcntl(fd, F_GETFD)) >= 0 && !(flags & FD_CLOEXEC))
+			s->given[given++] = fd;
+		free(names[i]);
+	}
+	free(names);
+	if (s->given == NULL)
+		return js_error_memory(error);
+	s->given[given] = INT_MAX;
+	return 0;
+}
+
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error)
 {
 	struct js_spawn *s = calloc(1, sizeof(*s));
@@ -108,6 +135,9 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 	*made = NULL;
 	if (s == NULL)
 		return js_error_memory(error);
+	rc = note_given(s, error);
+	if (rc != 0)
+		goto err0;
 	if (search != NULL && (s->search = strdup(search)) == NULL) {
 		rc = js_error_memory(error);
 		goto err0;
@@ -129,6 +159,7 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 err1:
 	free(s->search);
 err0:
+	free(s->given);
 	free(s);
 	return rc;
 }
@@ -141,6 +172,7 @@ void js_spawn_free(struct js_spawn *spawn)
 		return;
 	(void)close(spawn->null);
 	free(spawn->search);
+	free(spawn->given);
 	free(spawn);
 	errno = saved;
 }
@@ -182,6 +214,8 @@ static int enter_command(const struct start *s, pid_t parent)
 	for (int i = 0; i < 3; i++)
 		if (dup2(s->fd[i], i) < 0)
 			return errno;
+	/* another thread may have opened one a moment ago that it could not mark yet: a connection to the database */
+	js_child_shut(3, s->spawn->given, 1);
 	if (setpgid(0, 0) != 0)
 		return errno;
 	(void)sigemptyset(&none);

@@ -2,9 +2,9 @@
  *
  * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input (or
  * what it is given as such), a process group of its own whose number is its pid, no signal blocked, those that were
- * ignored when js_spawn_new was called (nohup; not TERM) ignored and all others at their defaults, and no descriptor of
- * ours that is close-on-exec (open all of them so).  Should this process be killed, the kernel kills the command (not
- * what that has started itself).
+ * ignored when js_spawn_new was called (nohup; not TERM) ignored and all others at their defaults.  Above 2 it has the
+ * descriptors that this process had without close-on-exec when js_spawn_new was called, and no other.  Should this
+ * process be killed, the kernel kills the command (not what that has started itself).
  *
  * One thread may start and collect commands (run/reap.h): the same, and it must not end before they do.
  */

@@ -51,4 +51,42 @@ is '... nothing is claimed ahead' "$(($(claimed five) > 2))" 0
 kill -TERM "$keeper"
 wait "$keeper"
 check 'the audit' audit five
+
+# What a command has open, while connections are ended and made anew, which takes long here: what the worker was given, no socket
+# of the worker's.  On an old kernel, too.
+cat >has.c <<'END'
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+	int file = open("had", O_WRONLY | O_CREAT | O_APPEND, 0666);
+	struct stat st;
+
+	for (int fd = 3; fd < 64; fd++)
+		if (fd != file && fstat(fd, &st) == 0 && (fd == 8 || S_ISSOCK(st.st_mode)) && write(file, fd == 8 ? "8" : "s", 1) != 1)
+			return 1;
+	return usleep(10000) != 0;
+}
+END
+cc -O1 -o has has.c || exit 1
+cut() { # all connections but this one
+	sql "$(sql "SELECT CONCAT('KILL CONNECTION ',id,';') FROM information_schema.processlist
+		WHERE id<>CONNECTION_ID() AND user=SUBSTRING_INDEX(USER(),'@',1)")" 2>/dev/null
+}
+for kernel in '' "$JOBSTACK_BIN/tests/old-kernel"; do
+	rm -f had
+	stack=has${kernel:+.old}
+	numbered 1 120 | jobstack push -q -s "$stack" >/dev/null
+	JOBSTACK_DEFAULTS_FILE=far.cnf $kernel jobstack-worker -q -s "$stack" --slots 2 -- ./has 8</dev/null 2>said &
+	pid=$!
+	for ((n = 0; n < 8; n++)); do
+		is_ours "$pid" || break
+		cut
+		nap 0.15
+	done
+	wait "$pid"
+	is "commands while connections are cut${kernel:+, on an old kernel}" "$? $(ledger "$stack")" '0 120 0 0 0 0 0'
+	is '... have what the worker was given, and no socket' "$(tr -d 8 <had)$(tr -dc 8 <had | wc -c)" 120
+done
 finish
