@@ -6,14 +6,19 @@
 %     jobstack-worker -s STACK --persistent -- matlab -batch "addpath DIR; jobstack_persistent(@process)"
 %
 % PROCESS is called with the datapath. If it raises an error, the entry fails, and the message is the reason. The identifier
-% jobstack:CODE chooses the exit code (75: try again later, not counted as a failure). What it prints is the entry's output.
-% The worker would take a line "done" for the answer, so do not print such a line. See PERSISTENT.md.
+% jobstack:CODE chooses the exit code (75: try again later, not counted as a failure). What it and its programs print is the
+% entry's output. MATLAB only: do not print a line "done", which the worker would take for the answer. See PERSISTENT.md.
 function jobstack_persistent(process)
   octave = exist('OCTAVE_VERSION', 'builtin') ~= 0;
   if octave
     more('off');
     requests = 0;
+    % the answers go where standard output went, which no program inherits; what is printed goes to standard error
+    answers = fopen('/dev/stdout', 'a');
+    fcntl(answers, F_SETFD, 1); % FD_CLOEXEC
+    dup2(stderr, stdout);
   else
+    answers = 1;
     requests = fopen('/dev/stdin', 'r');
   end
   while true
@@ -51,9 +56,12 @@ function jobstack_persistent(process)
       end
       answer = ['failed ' code{1} ' ' strrep(strrep(e.message, char(10), ' '), char(13), ' ')];
     end
-    fprintf(1, '%s\n', answer);
     if octave
       fflush(stdout);
+    end
+    fprintf(answers, '%s\n', answer);
+    if octave
+      fflush(answers);
     end
   end
 end

@@ -19,8 +19,18 @@ with open("names.0", "wb") as f:
         open(b"names/" + n, "w").close()
 P
 
+# A program that answers on every descriptor that it finds, and takes the requests that it can read.
+cat >liar <<'S'
+#!/bin/bash
+for fd in $(seq "$1" 40); do
+	{ [[ -e /proc/$$/fd/$fd ]] && { echo done >&"$fd"; read -rt 0.01 -u "$fd"; }; } 2>/dev/null
+done
+true
+S
+chmod +x liar
+
 # Each does the same with the name it gets: opens the file, which shows that it is the right one, and writes its number of bytes
-# into it; prints a line "done" and one more; fails for "fail", and says "later" the first time for "later".
+# into it; prints a line "done" and one more, by a program; starts one that lies, and fails, for "fail"; and says "later" the first time for "later".
 cat >work.py <<'S'
 import os, subprocess, sys
 sys.path.insert(0, sys.argv[1])
@@ -31,6 +41,7 @@ def process(path):
     print("done")
     subprocess.run(["echo", "from a child"])
     if path == "names/fail":
+        subprocess.run(["./liar", "1"], close_fds=False)
         raise ValueError("this\nfails")
     if path == "names/later" and not os.path.exists("was.later"):
         open("was.later", "w").close()
@@ -46,7 +57,7 @@ JobstackPersistent::run(sub {
     close $f;
     print "done\n";
     system 'echo', 'from a child';
-    die "this\nfails" if $path eq 'names/fail';
+    die "this\nfails" if $path eq 'names/fail' && !system './liar', 1;
     if ($path eq 'names/later' && !-e 'was.later') {
         open(my $was, '>', 'was.later');
         die { code => 75, message => 'not now' };
@@ -61,7 +72,9 @@ process() {
 	echo -n ${#1} >"$1"
 	echo done
 	echo 'from a child'
-	[[ $1 != names/fail ]] || return 1
+	[[ $1 != names/fail ]] || { ./liar 1 && return 1; }
+	[[ -v log ]] || exec {log}>>log
+	echo done >&"$log"
 	[[ $1 != names/later || -e was.later ]] || { : >was.later && return 75; }
 }
 jobstack_persistent process
@@ -73,7 +86,7 @@ jobstack_persistent(function(path) {
   cat(length(charToRaw(path)), file = path)
   print("done", quote = FALSE)
   cat("done\nfrom a child\n")
-  if (path == "names/fail") stop("this\nfails")
+  if (path == "names/fail") { system("./liar 2"); stop("this\nfails") }
   if (path == "names/later" && !file.exists("was.later")) {
     file.create("was.later")
     stop(jobstack_failed("not now", 75))
@@ -88,8 +101,10 @@ function process(path)
   end
   fprintf(f, '%d', numel(path));
   fclose(f);
-  printf('from a child\n');
+  printf("done\n");
+  system('echo done; echo from a child');
   if strcmp(path, 'names/fail')
+    system('./liar 1');
     error("this\nfails");
   end
   if strcmp(path, 'names/later') && ~exist('was.later', 'file')
@@ -121,6 +136,7 @@ for n in open('names.0', 'rb').read().split(b'\0')[:-1]:
 try python python3 work.py "$shims"
 try perl perl -I "$shims" work.pl
 try bash bash work.sh "$shims"
+is '... what it keeps open stays open, for programs too' "$(sort log | uniq -c | tr -s ' ')" ' 11 done' # one by the liar
 try R Rscript --vanilla work.R "$shims"
 try octave octave-cli -qf --path "$shims" --eval 'jobstack_persistent(@process)'
 finish
