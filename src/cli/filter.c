@@ -189,13 +189,20 @@ static int find_programs(struct cli *cli, struct cli_filter *f)
 
 	for (size_t i = 0; status == 0 && i < facts.n; i++) {
 		const struct jobstack_stack_fact *v = &facts.at[i].f;
+		struct js_buf elsewhere = {0};
 		char digits[17];
 
 		(void)snprintf(digits, sizeof(digits), VIEW_FACT_FORMAT, (uint64_t)v->number);
 		if (v->kind == JOBSTACK_FACT_PROGRAM &&
 		    (f->program == NULL || strncmp(digits, f->program, strlen(f->program)) == 0) &&
-		    (!f->changed || js_program_today(v->text) != v->number))
+		    (!f->changed || js_program_today(v->text, &elsewhere) != v->number) && elsewhere.len == 0)
 			js_buf_add(&f->programs, &v->number, sizeof(v->number));
+		if (elsewhere.len > 0)
+			cli_tell(cli,
+				 "left out version %s: git runs only in your own directory, where you are: repeat this "
+				 "in %s",
+				 digits, elsewhere.data);
+		js_buf_free(&elsewhere);
 	}
 	insight_facts_free(&facts);
 	if (status == 0 && f->programs.failed)

@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FOLLOW_US (JS_SECOND_US / 5)
@@ -86,7 +87,7 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 	else
 		note_stream(&s->err, i, i->log, i->log_at + n_out, n_err);
 	js_buf_reset(&s->node);
-	js_buf_str(&s->node, i->node != NULL ? i->node : "?");
+	view_safe(&s->node, i->node != NULL ? i->node : "?", i->node != NULL ? strlen(i->node) : 1);
 	js_buf_reset(&s->head);
 	js_buf_printf(&s->head, "==> entry %" PRIu64 " attempt %" PRIu32 ": %s on %s at %s: ", i->entry, i->attempt,
 		      view_item_how(i).text, s->node.data != NULL ? s->node.data : "?", view_second(i->ended_us).text);
@@ -100,11 +101,15 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 static int print_stream(struct cli *cli, const struct search *s, const struct stream *from, int to)
 {
 	struct js_kept all = {.head_at = from->at, .head = from->len};
+	struct stat st;
 	int got;
 
 	if (from->len == 0)
 		return 0;
-	all.fd = open(from->path.data, O_RDONLY | O_CLOEXEC);
+	/* the path is the database's: a FIFO would not answer, and to open a device may do something */
+	all.fd = stat(from->path.data, &st) == 0 && !S_ISREG(st.st_mode)
+			 ? (errno = EINVAL, -1)
+			 : open(from->path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (all.fd < 0) {
 		(void)js_error_file(&cli->error, "can't read the output of attempt %" PRIu32 " in %s, written on %s",
 				    s->chosen, from->path.data, s->node.data);
@@ -121,17 +126,6 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 	return got < 0 ? 2 : got;
 }
 
-/* What the database has of it. */
-static int print_tail(struct cli *cli, const struct search *s, int to)
-{
-	if (cli->error.code != 0)
-		cli_tell(cli, "%s; this is the end of its standard error, from the database:", cli->error.text);
-	else
-		cli_say(cli, "only the end of its standard error was kept:");
-	js_error_clear(&cli->error);
-	return js_file_write_all(to, s->tail.data, s->tail.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
-}
-
 /* What is printed, and where. */
 static struct shown {
 	int terminal; /* standard output is one, maybe behind a pager */
@@ -140,6 +134,26 @@ static struct shown {
 	uint64_t n;
 	FILE *pager;
 } shown;
+
+/* What the database has of it: for a terminal, safe. */
+static int print_tail(struct cli *cli, const struct search *s, int to)
+{
+	struct js_buf safe = {0};
+	int status;
+
+	if (cli->error.code != 0)
+		cli_tell(cli, "%s; this is the end of its standard error, from the database:", cli->error.text);
+	else
+		cli_say(cli, "only the end of its standard error was kept:");
+	js_error_clear(&cli->error);
+	if (!shown.terminal && !isatty(to))
+		js_buf_add(&safe, s->tail.data, s->tail.len);
+	else
+		view_safe_lines(&safe, "", s->tail.data, s->tail.len);
+	status = js_file_write_all(to, safe.data, safe.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
+	js_buf_free(&safe);
+	return status;
+}
 
 /* The line above an entry's output. */
 static int print_head(struct cli *cli, const struct search *s)

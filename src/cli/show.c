@@ -184,7 +184,6 @@ static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *from = i->err_tail.data, *end, *p;
-	size_t len;
 
 	if (i->err_tail.len == 0)
 		return;
@@ -194,14 +193,7 @@ static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 			break;
 	add_line(out, "stderr");
 	js_buf_str(out, p > from ? "last lines:\n" : "all of it:\n");
-	for (; p < end; p += len + (p + len < end)) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
-
-		len = (size_t)((newline != NULL ? newline : end) - p);
-		js_buf_str(out, "    | ");
-		view_safe(out, p, len);
-		js_buf_char(out, '\n');
-	}
+	view_safe_lines(out, "    | ", p, (size_t)(end - p));
 }
 
 static void add_command(struct js_buf *out, const struct jobstack_item *i)

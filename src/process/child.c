@@ -76,10 +76,8 @@ static void shut_unless_kept(int fd, const int *kept, int at_exec)
 {
 	while (*kept < fd)
 		kept++;
-	if (*kept != fd && at_exec)
-		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	else if (*kept != fd)
-		(void)close(fd);
+	if (*kept != fd)
+		(void)(at_exec ? fcntl(fd, F_SETFD, FD_CLOEXEC) : close(fd));
 }
 
 /* js_child_shut on a kernel before 5.11. */

@@ -215,13 +215,24 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 	return 0;
 }
 
+/* A link is followed if it is the user's own, or root's: another user could have it replace any file of theirs. */
+static int open_own(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, fd = open(path, flags | O_NOFOLLOW, 0666);
+	struct stat st;
+
+	if (fd < 0 && errno == ELOOP && lstat(path, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0))
+		fd = open(path, flags, 0666);
+	return fd;
+}
+
 int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 {
 	const char *slash = strrchr(path, '/');
 	int tries = 0;
 
 	for (;;) {
-		*fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+		*fd = open_own(path);
 		if (*fd >= 0)
 			return 0;
 		if (errno == EINTR)
@@ -231,5 +242,6 @@ int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 		if (js_file_make_parent(path) != 0)
 			return js_error_file(error, "can't make the directory %.*s", (int)(slash - path), path);
 	}
-	return js_error_file(error, "can't write %s", path);
+	return errno == ELOOP ? js_error_set(error, JOBSTACK_EFILE, "can't write %s: the link is not yours", path)
+			      : js_error_file(error, "can't write %s", path);
 }

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -438,7 +439,21 @@ static char *path_of(const struct js_program_line *line)
 	return path;
 }
 
-int64_t js_program_today(const char *text)
+/* Git executes what a work tree's configuration names (hooks, filters), and PATH is from the database.  So git is asked
+ * only where the user works, in a directory of their own: it does there what it would do if they typed `git status`. */
+static int is_where_user_works(const char *path)
+{
+	char here[PATH_MAX], there[PATH_MAX];
+	struct stat st;
+	size_t len;
+
+	if (realpath(".", here) == NULL || realpath(path, there) == NULL || stat(there, &st) != 0)
+		return 0;
+	len = strlen(there);
+	return st.st_uid == geteuid() && len > 1 && strncmp(here, there, len) == 0 && strchr("/", here[len]) != NULL;
+}
+
+int64_t js_program_today(const char *text, struct js_buf *elsewhere)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_program p = {.now = -1};
@@ -454,6 +469,8 @@ int64_t js_program_today(const char *text)
 			js_buf_printf(&p.fixed, "version %.*s\n", (int)line.len, line.text);
 		else if (path == NULL)
 			status = -1;
+		else if (line.kind == JS_PROGRAM_GIT && access(path, F_OK) == 0 && !is_where_user_works(path))
+			js_buf_printf(elsewhere, "%s%s", elsewhere->len > 0 ? " and " : "", path);
 		else if (line.kind == JS_PROGRAM_GIT) {
 			if (add_git(&p, path, &ignored) != 0) /* it is gone: another version than any */
 				js_buf_printf(&p.fixed, "git - %.*s\n", (int)line.len, line.text);
@@ -464,7 +481,7 @@ int64_t js_program_today(const char *text)
 		}
 		free(path);
 	}
-	if (status == 0)
+	if (status == 0 && elsewhere->len == 0)
 		number = describe(&p, &words);
 	for (size_t i = 0; i < p.n; i++)
 		free(p.file[i].path);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -366,7 +367,15 @@ int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_erro
 	struct js_buf text = {0};
 	int status = 0;
 
+	struct stat st;
+
 	memset(spool, 0, sizeof(*spool));
+	if (stat(path, &st) == 0 && st.st_uid != geteuid() && geteuid() != 0)
+		return js_error_set(
+			error, JOBSTACK_EFILE,
+			"the spool %s belongs to the user %lu, who could have written anything into it: if you "
+			"trust them, copy it and give the copy",
+			path, (unsigned long)st.st_uid);
 	if (js_file_read(path, &text) != 0)
 		status = js_error_file(error, "can't read %s", path);
 	JS_THEN(status, js_spool_read(text.data, text.len, path, spool, error));

@@ -34,6 +34,19 @@ void view_safe(struct js_buf *out, const void *data, size_t len)
 	add_escaped(out, data, len, 1);
 }
 
+void view_safe_lines(struct js_buf *out, const char *before, const char *data, size_t len)
+{
+	const char *end = data + len, *newline;
+
+	for (size_t n; data < end; data += n + (data + n < end)) {
+		newline = memchr(data, '\n', (size_t)(end - data));
+		n = (size_t)((newline != NULL ? newline : end) - data);
+		js_buf_str(out, before);
+		view_safe(out, data, n);
+		js_buf_char(out, '\n');
+	}
+}
+
 /* Appends TEXT with "..." in place of the bytes from FROM to TO, without cutting a character. */
 static void add_without_middle(struct js_buf *out, const char *text, size_t len, size_t from, size_t to)
 {

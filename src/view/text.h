@@ -12,6 +12,9 @@
  * and no terminal takes it for a command. */
 void view_safe(struct js_buf *out, const void *data, size_t len);
 
+/* The same for text of several lines: each begins with BEFORE, and ends with a newline. */
+void view_safe_lines(struct js_buf *out, const char *before, const char *data, size_t len);
+
 /* Appends a message that may quote what a user gave.  It is escaped in the same way, but a backslash stays.  Of a very
  * long value, in double quotes or not, only the ends are kept. */
 void view_safe_words(struct js_buf *out, const char *words);

@@ -97,6 +97,17 @@ check 'logs falls back to it' says 1 'written on .*No such file.*from the databa
 is '... to standard output, if that is asked for' "$(jobstack logs -s tails 2 --stderr 2>/dev/null)" $'first line\nlast line'
 check '... and not for stdout' says 2 'No such file' jobstack logs -s tails 2 --stdout
 check '... and not of what went well' says 2 'No such file' jobstack logs -s tails 1
+# names from the database, which others may write: of a node, and of a file
+sql "UPDATE worker JOIN stack USING(stack_id) SET node=CONCAT('n',CHAR(27),'[31m') WHERE name='tails'"
+"$JOBSTACK_SOURCE/tests/support/in-pty" --out seen -- env TERM=dumb jobstack logs -s tails 5
+like 'on a terminal it is safe' "$(cat seen)" 'on n\\x1b\[31m at .*esc \\x1b\[31mred\\xff'
+check '... all of it' sh -c '! grep -q "$(printf "\033")" seen'
+is '... in a pipe it is as it was' "$(jobstack logs -s tails 5 --stderr 2>/dev/null | od -c)" "$(printf 'esc \033[31mred\377\n\tb' | od -c)"
+mkfifo fifo
+for log in "$PWD/fifo" /dev/zero; do
+	sql "UPDATE worker JOIN stack USING(stack_id) SET log='$log' WHERE name='tails'"
+	check "logs does not open $log" says 2 "can't read the output .*$log" timeout 20 jobstack logs -s tails 2 --stdout
+done
 names tailed /short
 check '--error: the end is that of its file' worker -s tailed --error 'deep/er/{#}.err' -- sh tails.sh
 is '...' "$(tail_of tailed 1)" 'first line\nlast line\n'

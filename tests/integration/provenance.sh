@@ -101,7 +101,13 @@ if command -v git >/dev/null; then
 	check '--code of a git work tree' worker -s g --code repo -- true
 	like '... is its commit' "$(jobstack show -s g 1)" "program   $PWD/repo, commit $(git -C repo rev-parse HEAD)"
 	touch repo/new
-	is '... with changes another version' "$(jobstack list -s g -t all --program-changed -o entry | tr '\n' ' ')" '1 '
+	changed=$(cd repo && jobstack list -s g -t all --program-changed -o entry | tr '\n' ' ')
+	is '... with changes another version' "$changed" '1 '
+	git -C repo config core.fsmonitor "touch $PWD/hooked; false" # what git executes there, it does not where nobody works
+	check '... which is not looked for elsewhere' says 1 "left out version .*: repeat this in $PWD/repo" jobstack list -s g -t all --program-changed
+	check '... since git would execute what it names' test ! -e hooked
+	git -C repo status >/dev/null 2>&1
+	check '... as it does' test -e hooked
 fi
 
 # ---- an argument that every run changes is data (a look at the files holds for 10 ms, so these commands take 20)

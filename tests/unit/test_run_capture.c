@@ -166,6 +166,19 @@ static void test_open(void **state)
 	assert_int_equal(js_capture_open("q.log/r/s", &fd, &error), JOBSTACK_EFILE);
 	assert_int_equal(js_capture_open("o/p", &fd, NULL), JOBSTACK_EFILE);
 	assert_int_equal(js_capture_open("/proc/no/such", &fd, NULL), JOBSTACK_EFILE);
+	/* a link: the user's own is followed, another user's is not */
+	assert_int_equal(symlink("o/p/q.log", "link"), 0);
+	assert_int_equal(js_capture_open("link", &fd, NULL), 0);
+	assert_int_equal(write(fd, "kept", 4), 4);
+	(void)close(fd);
+	if (geteuid() == 0) { /* nobody else can give it away */
+		assert_int_equal(lchown("link", 4711, 4711), 0);
+		error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+		assert_int_equal(js_capture_open("link", &fd, &error), JOBSTACK_EFILE);
+		assert_string_equal(error.text, "can't write link: the link is not yours");
+	}
+	assert_int_equal(stat("o/p/q.log", &st), 0);
+	assert_int_equal(st.st_size, 4);
 }
 
 /* ---------------------------------------------------------------------------------------------------- packed log */

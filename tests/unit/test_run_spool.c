@@ -521,13 +521,31 @@ static void noise(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* A file of another user is not read; root reads all. */
+static void not_ours(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_spool spool;
+	uid_t me = geteuid();
+
+	(void)state;
+	if (me == 0)
+		assert_int_equal(seteuid(4711), 0);
+	assert_int_equal(js_spool_load("/proc/1/stat", &spool, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "the spool /proc/1/stat belongs to the user 0"));
+	assert_int_equal(seteuid(me), 0);
+	error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	assert_int_equal(js_spool_load("/proc/self/stat", &spool, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "is not a spool of jobstack-worker"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip),    cmocka_unit_test(truncated),
-					   cmocka_unit_test(flipped),	    cmocka_unit_test(shuffled),
-					   cmocka_unit_test(after_the_end), cmocka_unit_test(others),
-					   cmocka_unit_test(no_room),	    cmocka_unit_test(noise),
-					   cmocka_unit_test(first_version), cmocka_unit_test(columns_of_others)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip),	 cmocka_unit_test(truncated),	     cmocka_unit_test(flipped),
+		cmocka_unit_test(shuffled),	 cmocka_unit_test(after_the_end),    cmocka_unit_test(others),
+		cmocka_unit_test(not_ours),	 cmocka_unit_test(no_room),	     cmocka_unit_test(noise),
+		cmocka_unit_test(first_version), cmocka_unit_test(columns_of_others)};
 
 	return cmocka_run_group_tests(tests, set_up, take_down);
 }
