@@ -36,6 +36,7 @@
 #define BEGINS "-- jobstack backup\n"
 #define ENDS "-- jobstack backup is complete\n"
 #define BLOCK 65536
+#define PARSE_ERROR 1064
 /* every table; the test integration.server_backup compares this list with the database */
 /* clang-format off */
 #define TABLES(T) \
@@ -115,7 +116,7 @@ static unsigned find_error_number(const char *text)
 	return js_logfile_says_full(text) ? JS_LOGFILE_FULL : number;
 }
 
-/* Waits for its end, or brings it about if STATUS is not 0 already.  Its last line becomes the error. */
+/* Waits for its end, or brings it about if STATUS is not 0 already.  Its error, or its last line, becomes ours. */
 static int end_client(struct client *c, int status, struct jobstack_error *error)
 {
 	char text[1000] = "", *line, *last = text;
@@ -133,7 +134,7 @@ static int end_client(struct client *c, int status, struct jobstack_error *error
 		n = pread(c->said, text, sizeof(text) - 1, size > 999 ? size - 999 : 0);
 		text[n > 0 ? n : 0] = '\0';
 		for (char *rest = text; (line = strsep(&rest, "\n")) != NULL;)
-			last = *line != '\0' ? line : last;
+			last = *line != '\0' && strncmp(last, "ERROR", 5) != 0 ? line : last; /* it may quote several */
 		number = find_error_number(last);
 		status = js_error_why(error, JOBSTACK_ENODB, number, "%s failed: %s", c->path, last);
 	}
@@ -348,11 +349,18 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 	return status;
 }
 
+/* In binary mode the client program executes none of its own commands, so a file can't run a shell or another file; nor
+ * may it read files of this host by LOAD DATA LOCAL. */
 static int feed_client(const struct js_backup *b, const char *file, const char *sql, struct jobstack_error *error)
 {
 	static const char *const names[] = {"mariadb", "mysql"};
-	const char *const args[] = {"--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=1G",
-				    b->database, NULL};
+	const char *const args[] = {"--batch",
+				    "--binary-mode",
+				    "--local-infile=0",
+				    "--default-character-set=utf8mb4",
+				    "--max-allowed-packet=1G",
+				    b->database,
+				    NULL};
 	struct client c;
 	int status = start_client(b, names, args, 1, &c, error);
 
@@ -367,7 +375,16 @@ static int feed_client(const struct js_backup *b, const char *file, const char *
 
 int js_backup_load(const struct js_backup *b, const char *file, struct jobstack_error *error)
 {
-	return feed_client(b, file, NULL, error);
+	struct jobstack_error own = JOBSTACK_ERROR_INIT;
+	int status = feed_client(b, file, NULL, &own);
+
+	/* what is no SQL is the file's fault, not the server's */
+	if (status == JOBSTACK_ENODB)
+		return js_error_why(error,
+				    own.server_errno == 0 || own.server_errno == PARSE_ERROR ? JOBSTACK_EFILE : status,
+				    own.server_errno, "the backup %s can't be restored: %s", file, own.text);
+	js_error_pass(error, &own);
+	return status;
 }
 
 int js_backup_sql(const struct js_backup *b, const char *sql, struct jobstack_error *error)

@@ -26,9 +26,8 @@
 #define CAPABILITY_SSL 0x0800
 
 /* A socket that listens as the server will, or -1 with errno. */
-static int open_listener(const struct js_net *net, unsigned port)
+static int open_listener(union js_net_address addr, unsigned port)
 {
-	union js_net_address addr = net->addr;
 	int fd = socket(addr.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
 
 	if (fd < 0)
@@ -38,7 +37,8 @@ static int open_listener(const struct js_net *net, unsigned port)
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (addr.any.sa_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, &addr.any, net->len) != 0 || listen(fd, 1) != 0)
+	if (bind(fd, &addr.any, addr.any.sa_family == AF_INET6 ? sizeof(addr.v6) : sizeof(addr.v4)) != 0 ||
+	    listen(fd, 1) != 0)
 		js_file_close(&fd);
 	return fd;
 }
@@ -48,39 +48,63 @@ static void listen_on_all(struct js_net *net)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	memset(&net->addr, 0, sizeof(net->addr));
-	net->addr.any.sa_family = fd >= 0 ? AF_INET6 : AF_INET;
-	net->len = fd >= 0 ? sizeof(net->addr.v6) : sizeof(net->addr.v4);
+	memset(net->addr, 0, sizeof(net->addr));
+	net->addr->any.sa_family = fd >= 0 ? AF_INET6 : AF_INET;
+	net->n = 1;
 	(void)snprintf(net->listen, sizeof(net->listen), "*");
 	js_file_close(&fd);
 }
 
-/* Chooses the first of a name's addresses that is this host's. */
-static int choose_address(const struct addrinfo *list, struct js_net *net, struct jobstack_error *error)
+/* Adds a name's address, once, if it is this host's.  Returns 0, or errno if it is not. */
+static int add_address(struct js_net *net, const struct addrinfo *a, const char *text)
 {
-	int fd = -1, several = list->ai_next != NULL, why = 0;
+	size_t i = 0, len = strlen(net->listen);
+	int fd;
 
-	for (const struct addrinfo *a = list; fd < 0 && a != NULL; a = a->ai_next) {
-		memcpy(&net->addr, a->ai_addr, a->ai_addrlen);
-		net->len = a->ai_addrlen;
-		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0, NI_NUMERICHOST);
-		if (strcmp(net->listen, "0.0.0.0") == 0 || strcmp(net->listen, "::") == 0)
+	memset(&net->addr[net->n], 0, sizeof(*net->addr));
+	memcpy(&net->addr[net->n], a->ai_addr, a->ai_addrlen);
+	while (memcmp(&net->addr[i], &net->addr[net->n], sizeof(*net->addr)) != 0)
+		i++;
+	fd = i == net->n ? open_listener(net->addr[i], 0) : -1;
+	if (fd < 0)
+		return i == net->n ? errno : 0;
+	(void)close(fd);
+	(void)snprintf(net->listen + len, sizeof(net->listen) - len, "%s%s", net->n++ > 0 ? "," : "", text);
+	return 0;
+}
+
+/* Chooses those of a name's addresses that are this host's. */
+static int choose_addresses(const struct addrinfo *list, struct js_net *net, struct jobstack_error *error)
+{
+	char text[64] = "";
+	int bad, why = 0;
+
+	net->odd = !net->is_address;
+	for (const struct addrinfo *a = list; net->n < JS_NET_ADDRESSES && a != NULL; a = a->ai_next) {
+		(void)getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+		if (strcmp(text, "0.0.0.0") == 0 || strcmp(text, "::") == 0)
 			return js_error_set(error, JOBSTACK_EUSAGE,
 					    "clients can't connect to %s: give the name or address at which the "
 					    "compute nodes reach this host",
 					    net->host);
-		net->odd = !net->is_address && js_net_loopback(net->listen);
-		fd = open_listener(net, 0);
-		if (fd < 0)
-			why = errno;
+		bad = add_address(net, a, text);
+		if (bad != 0)
+			why = bad;
+		else if (!js_net_loopback(text))
+			net->odd = 0;
 	}
-	if (fd < 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "%s (%s) is not this host: %s", net->host, net->listen,
+	if (net->n == 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s (%s) is not this host: %s", net->host, text,
 				    strerror(why));
-	(void)close(fd);
-	if (net->odd || several)
+	if (net->odd)
 		listen_on_all(net);
 	return 0;
+}
+
+void js_net_use_first(struct js_net *net)
+{
+	net->n = 1;
+	net->listen[strcspn(net->listen, ",")] = '\0';
 }
 
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error)
@@ -104,18 +128,20 @@ int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *
 				    "can't look up the host %s (%s): give the name by which others reach this host, "
 				    "such as what `hostname` prints",
 				    host, gai_strerror(status));
-	status = choose_address(list, net, error);
+	status = choose_addresses(list, net, error);
 	freeaddrinfo(list);
 	return status;
 }
 
 int js_net_port_free(const struct js_net *net, unsigned port)
 {
-	int fd = open_listener(net, port);
+	for (size_t i = 0; i < net->n; i++) {
+		int fd = open_listener(net->addr[i], port);
 
-	if (fd < 0)
-		return 0;
-	(void)close(fd);
+		if (fd < 0)
+			return 0;
+		(void)close(fd);
+	}
 	return 1;
 }
 
@@ -218,12 +244,13 @@ int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_ne
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
 	int64_t until = js_clock_mono_us() + limit_us;
-	char service[16];
+	char service[16], name[256];
 	int status = -1;
 
 	memset(greeting, 0, sizeof(*greeting));
 	(void)snprintf(service, sizeof(service), "%u", port);
-	if (getaddrinfo(strcmp(host, "*") == 0 ? "127.0.0.1" : host, service, &hints, &list) != 0)
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(host, ","), host);
+	if (getaddrinfo(strcmp(name, "*") == 0 ? "127.0.0.1" : name, service, &hints, &list) != 0)
 		return -1;
 	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
 		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

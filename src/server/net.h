@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#define JS_NET_ADDRESSES 8 /* the server listens on at most so many of a name's addresses */
+#define JS_NET_LISTEN (JS_NET_ADDRESSES * 64)
+
 union js_net_address {
 	struct sockaddr any;
 	struct sockaddr_in v4;
@@ -17,17 +20,20 @@ union js_net_address {
 };
 
 struct js_net {
-	char host[256];	 /* what clients connect to: the name or address as given ("localhost": 127.0.0.1) */
-	int is_address;	 /* it is an address, not a name */
-	char listen[64]; /* what the server binds to: an address, or "*" */
-	union js_net_address addr;
-	socklen_t len;
-	int odd; /* on this machine the name means a loopback address, elsewhere perhaps not: the server listens on "*"
+	char host[256];		    /* what clients connect to: the name or address as given ("localhost": 127.0.0.1) */
+	int is_address;		    /* it is an address, not a name */
+	char listen[JS_NET_LISTEN]; /* what the server binds to: addresses with commas between them, or "*" */
+	union js_net_address addr[JS_NET_ADDRESSES];
+	size_t n;
+	int odd; /* on this machine the name means loopback addresses, elsewhere perhaps not: the server listens on "*"
 		  */
 };
 
-/* Finds out on which address to listen for clients that connect to HOST.  EUSAGE: it is not this host. */
+/* Finds out on which addresses to listen for clients that connect to HOST.  EUSAGE: it is not this host. */
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error);
+
+/* Leaves the first address only. */
+void js_net_use_first(struct js_net *net);
 
 /* 1 if a server could listen on this port now. */
 int js_net_port_free(const struct js_net *net, unsigned port);
@@ -42,7 +48,8 @@ struct js_net_greeting {
 	char version[128]; /* its version, or "" */
 };
 
-/* Connects to HOST ("*": this machine) and waits at most LIMIT_US for the greeting.  Returns 0, or -1. */
+/* Connects to HOST (the first of a list; "*": this machine) and waits at most LIMIT_US for the greeting.  Returns 0, or
+ * -1. */
 int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_net_greeting *greeting);
 
 /* 1 if HOST is a loopback address or localhost. */

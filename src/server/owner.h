@@ -9,6 +9,7 @@
 
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
+#include "server/net.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,10 +17,10 @@
 struct js_owner {
 	char host[256], boot[40];
 	pid_t pid;
-	int64_t start;	  /* the process's start in ticks since boot */
-	int64_t began_us; /* wall clock, for people */
-	char bind[256];	  /* what clients connect to */
-	char listen[64];  /* the address it listens on */
+	int64_t start;		    /* the process's start in ticks since boot */
+	int64_t began_us;	    /* wall clock, for people */
+	char bind[256];		    /* what clients connect to */
+	char listen[JS_NET_LISTEN]; /* the addresses it listens on */
 	unsigned port;
 	char socket[128];
 	char socket_dir[64]; /* the directory of the socket under /tmp, or "" */

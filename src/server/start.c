@@ -370,10 +370,19 @@ static int start_new_server(struct start *s)
 
 	JS_TRY(complete_options(s));
 	if (s->net.odd)
-		js_log(s->work.log, JOBSTACK_LOG_INFO,
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "on this machine %s is a loopback address, so the server listens on all addresses of the "
 		       "machine",
 		       s->net.host);
+	if (s->net.n > 1 && !s->program.mysql && s->program.version < 1011) {
+		char all[JS_NET_LISTEN];
+
+		memcpy(all, s->net.listen, sizeof(all));
+		js_net_use_first(&s->net);
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
+		       "%s has the addresses %s, and MariaDB before 10.11 can listen on one only: on %s", s->net.host,
+		       all, s->net.listen);
+	}
 	warn_of_low_limits(s);
 	JS_TRY(js_upgrade_check(&s->work.layout, &s->program, s->error));
 	JS_TRY(js_install(&s->work, &s->program, s->error));

@@ -235,6 +235,23 @@ if getent hosts "$name" >/dev/null; then
 else
 	echo "skip - a host name as address: this host's name can't be looked up"
 fi
+# A name with two addresses, on a machine with a third one: in a network of its own
+cat >"$T/two.sh" <<'END'
+ip link set lo up
+for i in 1 2 3; do ip address add "10.9.0.$i/32" dev lo || exit; done
+printf '127.0.0.1 localhost\n10.9.0.1 two-names\n10.9.0.2 two-names\n10.9.0.2 two-names\n' >"$T/hosts"
+mount --bind "$T/hosts" /etc/hosts || exit
+server() { "$JOBSTACK" server "$@" --data "$T/a" --client-file "$T/a.d/client.cnf"; }
+server start -q --bind two-names || exit
+port=$(cat "$T/a/port")
+for i in 127.0.0.1 10.9.0.{1..3}; do if true <"/dev/tcp/$i/$port"; then echo "$i"; fi; done 2>/dev/null
+server stop -q
+END
+if [ "$(id -u)" = 0 ] && unshare -mn true 2>/dev/null; then
+	check "a name with two addresses" test "$(T=$T JOBSTACK=$JOBSTACK unshare -mn bash "$T/two.sh" 2>"$T/out" | xargs)" = "10.9.0.1 10.9.0.2"
+else
+	echo "skip - a name with two addresses: needs root"
+fi
 check "a directory with a colon in its path" gives 0 server with:colon start
 gives 0 server with:colon stop
 check "localhost as address means TCP" gives 0 server a start --bind localhost

@@ -88,6 +88,22 @@ check "somebody else's tables" says 1 'has tables, but no stacks' server b resto
 is '... are still there' "$(b_sql 'SELECT COUNT(*) FROM name')" 0
 b_sql 'DROP TABLE name'
 
+# a file with commands for the client program, or SQL that reads this host's files: nothing of it is executed
+evil() { # LINE WHY: a backup that has this line
+	zcat one.gz | LINE=$1 awk '{ print } NR == 3 { print ENVIRON["LINE"] }' | gzip >evil.gz
+	check "refused: $1" says "$([[ $1 == LOAD* ]] && echo 69 || echo 2)" "the backup evil.gz can.t be restored: .*: $2" server b restore evil.gz --replace
+}
+for word in '\!' system; do
+	evil "$word touch $PWD/hit" "ERROR.*($word|syntax)"
+done
+echo 'SELECT 1;' >inner.sql
+for word in source '\.' tee '\T' pager '\P cat >'; do
+	evil "$word $PWD/inner.sql" 'ERROR'
+done
+evil "LOAD DATA LOCAL INFILE '$PWD/inner.sql' INTO TABLE jobstack_version(program) SET version=1;" 'ERROR'
+check '... nothing of it was executed' test ! -e hit -a "$(cat inner.sql)" = 'SELECT 1;'
+b_sql 'DROP DATABASE jobstack; CREATE DATABASE jobstack'
+
 # restored
 check 'restored elsewhere' server b restore -q one.gz
 counts() { jobstack status --defaults-file "$1.cnf" --json -s one -s two | grep -o '"\(pushed\|done\|dead\)":[0-9]*' | tr '\n' ' '; }
