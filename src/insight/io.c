@@ -263,7 +263,13 @@ int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_prog
 	some.stacks = io->stacks;
 	some.stacks_n = io->stacks_n;
 	some.most = INSIGHT_IO_SAMPLE;
-	JS_THEN(status, jobstack_index(handle, NULL, NULL, error));
+	if (status == 0)
+		status = jobstack_index(handle, NULL, NULL, error);
+	if (status == JOBSTACK_EPERM && s != NULL) { /* an account that may only read */
+		js_error_clear(error);
+		io->unindexed = 1;
+		status = 0;
+	}
 	JS_THEN(status, jobstack_files(handle, &some, take_file, s, &io->share, error));
 	if (s != NULL && s->failed) {
 		js_error_clear(error);

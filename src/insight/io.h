@@ -32,6 +32,7 @@ struct insight_io {
 	struct js_sketch gaps_us;     /* of finding 3 */
 	uint64_t files;		      /* looked at */
 	double share;		      /* of all files */
+	int unindexed; /* this account may not write the index: files pushed since it was written are not known */
 };
 
 /* Reads the findings.  PROGRESS is called with CTX now and then.  0, or a JOBSTACK_E code with ERROR filled. */

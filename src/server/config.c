@@ -93,7 +93,7 @@ static const char fixed[] = "skip-name-resolve\n"
 			    "require_secure_transport=ON\n"
 			    "tls_version=TLSv1.2,TLSv1.3\n"
 			    "loose_mysqlx=0\n"
-			    "loose_event_scheduler=OFF\n"
+			    "loose_event_scheduler=ON\n" /* share.c */
 			    "loose_log_warnings=1\n"
 			    "# every commit is on disk before it is answered\n"
 			    "innodb_flush_log_at_trx_commit=1\n"

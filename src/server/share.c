@@ -29,6 +29,19 @@ static int run_as_admin(const struct js_server_options *o, struct js_server_info
 	return js_backup_sql(&admin, sql, error);
 }
 
+/* SELECT is enough to lock rows, for which workers would wait.  A session's limits are its own to change; so the server
+ * itself looks for sessions of these accounts that hold locks, and ends them.  A client that only reads holds none. */
+#define WATCH                                                                                                          \
+	"SET GLOBAL event_scheduler=ON;\nDROP EVENT IF EXISTS jobstack_readers;\nDELIMITER //\n"                       \
+	"CREATE EVENT jobstack_readers ON SCHEDULE EVERY 2 SECOND DO BEGIN DECLARE reader BIGINT UNSIGNED DEFAULT 0; " \
+	"DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; REPEAT SET reader=(SELECT MIN(p.id) FROM "               \
+	"information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id=t.trx_mysql_thread_id WHERE "   \
+	"p.user LIKE 'read-%%' AND t.trx_lock_structs>0 AND p.id>reader); IF reader IS NOT NULL THEN KILL reader; "    \
+	"END IF; UNTIL reader IS NULL END REPEAT; END//\nDELIMITER ;\n"
+
+/* An account may use so many of the server's connections. */
+#define LIMIT "WITH MAX_USER_CONNECTIONS 20"
+
 int js_server_share(const struct js_server_options *o, const char *name, const char *file, struct js_server_info *info,
 		    struct jobstack_error *error)
 {
@@ -58,11 +71,11 @@ int js_server_share(const struct js_server_options *o, const char *name, const c
 				    "%s is the option file of the server's owner: give another name", path);
 	JS_TRY(js_layout_set(&layout, o->data, error));
 	js_config_make_password(password);
-	js_buf_printf(
-		&sql,
-		"CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n"
-		"ALTER USER '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\nGRANT SELECT ON jobstack.* TO '%s'@'%%';\n",
-		user, password, user, password, user);
+	js_buf_printf(&sql,
+		      WATCH "CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL " LIMIT ";\n"
+			    "ALTER USER '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL " LIMIT
+			    ";\nGRANT SELECT ON jobstack.* TO '%s'@'%%';\n",
+		      user, password, user, password, user);
 	status = sql.failed ? js_error_memory(error) : run_as_admin(o, info, sql.data, error);
 	js_buf_wipe(&sql);
 	address.host = info->owner.bind;

@@ -174,13 +174,23 @@ check 'an account that may only read' server a share -q --read-only reader.cnf
 is '... whose file is for its owner' "$(stat -c %a reader.cnf)" 600
 mkdir away && mv reader.cnf reader-ca.pem away/
 reader() { JOBSTACK_DEFAULTS_FILE=$PWD/away/reader.cnf "$@"; }
-for c in 'status -s one' 'report -s one' 'export -s one' 'list -s one -t all' 'show -s one 1'; do
+for c in 'status -s one' 'report -s one' 'report --io -s one' 'export -s one' 'list -s one -t all' 'show -s one 1'; do
 	check "reads: $c" reader jobstack $c
 done
 check 'reads: top' reader sh -c 'TERM=xterm jobstack top --help >/dev/null'
 for c in 'jobstack push -s one /x' 'jobstack drop -y -s one' 'jobstack pause -s one' 'jobstack history /d/1' 'jobstack-worker -s one -- true'; do
 	check "refused: $c" says 77 'may not change anything' reader $c
 done
+admin() { "$SQL_CLIENT" --defaults-file=a/root.cnf -N -B -e "$1"; }
+mkfifo held && exec 7<>held
+"$SQL_CLIENT" --defaults-file=away/reader.cnf -N -n jobstack <held >held.out 2>&1 7>&- &
+echo 'BEGIN; SELECT "held" FROM stack LOCK IN SHARE MODE; SELECT @@max_user_connections;' >&7
+check 'it locks what workers change' wait_for 30 grep -q 20 held.out
+ended() { [[ $(admin "SELECT COUNT(*) FROM information_schema.processlist WHERE user='read-reader'") == 0 ]]; }
+check '... the server ends the session' wait_for 30 ended
+check '... and workers go on' jobstack-worker -q -s one --slots 1 --max-entries 1 -- true
+exec 7>&-
+wait $!
 check 'a wrong name' says 2 'no name for an account' server a share --remove "x'y"
 check 'removed' server a share -q --remove reader
 check '... for good' says 77 'Access denied' reader jobstack status
@@ -217,6 +227,7 @@ server a start -q --program "$PWD/older"
 before=$(counts a)
 check 'upgraded' eval "$upgrade -q"
 is '... at the same address' "$(grep '^host=' a.cnf)" host=127.0.0.2
+is '... it still looks after accounts that may only read' "$(admin 'SELECT @@event_scheduler,COUNT(*) FROM information_schema.events')" $'ON\t1'
 check '... the copy is there' test -d a/data.10.5.23/mysql
 is '... the data are the same' "$(counts a)" "$before"
 check '... and say so' grep -q '^1[01]' a/data/*upgrade_info
