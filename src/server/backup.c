@@ -301,7 +301,8 @@ int js_backup_check(const char *file, struct jobstack_error *error)
 static int refuse_other_file(const char *file, struct jobstack_error *error)
 {
 	char text[sizeof(BEGINS)] = "";
-	gzFile in = gzopen(file, "rbe");
+	struct stat st;
+	gzFile in = stat(file, &st) != 0 || S_ISREG(st.st_mode) ? gzopen(file, "rbe") : NULL; /* a FIFO would wait */
 	int n = in != NULL ? gzread(in, text, sizeof(BEGINS) - 1) : errno == ENOENT ? 0 : -1;
 
 	if (in != NULL)
@@ -324,17 +325,17 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 	memcpy(dir, path, strlen(path) + 1);
 	(void)dirname(dir);
 	memcpy(path + strlen(path), ".tmp", 5);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd < 0 && errno != ENXIO) /* ENXIO: a FIFO that nobody reads */
 		return js_error_access(error, "%s can't be made", path);
 	/* not the file that another backup has just renamed, nor one that somebody else laid there to read it */
-	if ((flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) || fstat(fd, &ours) != 0 ||
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) || fstat(fd, &ours) != 0 ||
 	    lstat(path, &there) != 0 || ours.st_ino != there.st_ino || ours.st_uid != geteuid() ||
-	    fchmod(fd, 0600) != 0) {
-		(void)close(fd);
+	    !S_ISREG(ours.st_mode) || fchmod(fd, 0600) != 0) {
+		js_file_close(&fd);
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another backup is writing %s, or the file is somebody else's: try again, or give "
-				    "another name",
+				    "another backup is writing %s, or that is somebody else's or no ordinary file: try "
+				    "again, or give another name",
 				    path);
 	}
 	out = ftruncate(fd, 0) == 0 ? gzdopen(fcntl(fd, F_DUPFD_CLOEXEC, 3), "wb1") : NULL;

@@ -211,7 +211,10 @@ static int open_local_lock(const struct js_layout *layout, struct jobstack_error
 	if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != geteuid()) {
 		if (fd >= 0)
 			(void)close(fd);
-		return js_error_set(error, JOBSTACK_EFILE, "the lock file %s can't be used", path);
+		return js_error_set(error, JOBSTACK_EFILE,
+				    "the lock file %s can't be used: if it belongs to somebody else, let them or root "
+				    "remove it, or give a --data on a file system with locks",
+				    path);
 	}
 	return fd;
 }
