@@ -107,7 +107,8 @@ enum jobstack_why {
 	JOBSTACK_WHY_TLS,		/* ENODB: the connector reports a TLS error */
 	JOBSTACK_WHY_MEMORY,		/* EBUG: this process has no memory left */
 	JOBSTACK_WHY_OPTION,		/* EUSAGE: a wrong option */
-	JOBSTACK_WHY_OLD_WORKERS	/* ECONFLICT: workers of the older schema are alive */
+	JOBSTACK_WHY_OLD_WORKERS,	/* ECONFLICT: workers of the older schema are alive */
+	JOBSTACK_WHY_NO_PRIMARY		/* ENODB: a member of a replication group, which takes no writes */
 };
 
 struct jobstack;	/* a handle: one connection, opened when it is needed */
@@ -158,8 +159,8 @@ struct jobstack_options {
 	const char *host, *socket, *user, *password, *database;
 	unsigned port;
 	/* How long a call retries while the database can't be reached, before it fails with JOBSTACK_ENODB.  0: one
-	 * try.  The first connection of a handle is always one try, unless all connections of the server are taken or
-	 * the server is too busy to answer the connection. */
+	 * try.  The first connection of a handle is one try, unless first_us says more, all connections of the server
+	 * are taken, or the server is too busy to answer the connection. */
 	int64_t patience_us;
 	/* How long the first connection waits while all connections of the server are taken, if that is longer than
 	 * patience_us. */
@@ -169,10 +170,13 @@ struct jobstack_options {
 	/* The OS user, recorded with the stacks and pushes that this handle makes, beside the database account, which
 	 * the server adds.  Nobody checks it.  NULL: not recorded. */
 	const char *os_user;
+	/* How long the first connection retries while the database can't be reached or takes no writes, as during a
+	 * failover.  0: one try. */
+	int64_t first_us;
 };
 /* clang-format off */
 #define JOBSTACK_OPTIONS_INIT \
-	{sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL}
+	{sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0}
 /* clang-format on */
 
 /* Makes a handle in *HANDLE and connects it.  Free it with jobstack_free.  OPTIONS NULL: defaults.  The schema is not
@@ -185,9 +189,9 @@ void jobstack_free(struct jobstack *handle);
 
 /* Stops HANDLE for good: what waits (for a database that is away, for a lock, for another push) ends within a quarter
  * of a second with JOBSTACK_ESTOPPED, now and in all later calls.  A call that need not wait still succeeds.
- * Exceptions: jobstack_check, and jobstack_export by entry, which read in a snapshot transaction; they end at their
- * next query.  A query that was already sent is finished first.  NULL stops every handle of this process, those that
- * are opened later too. Any thread and any signal handler may call this, but not after jobstack_free. */
+ * Exceptions: jobstack_check, and calls that read many rows page by page; they end at their next query.  A query that
+ * was already sent is finished first.  NULL stops every handle of this process, those that are opened later too. Any
+ * thread and any signal handler may call this, but not after jobstack_free. */
 void jobstack_stop(struct jobstack *handle);
 
 /* Closes the connection until the next call, which connects again.  For a caller who will not need it for a while. */

@@ -106,7 +106,9 @@ int js_error_is_disk(unsigned why)
 	case 1021:
 	case 1026:
 	case 1030:
-	case 1114: return 1;
+	case 1114:
+	case 1878: /* a temporary file, the undo tablespace */
+	case 3019: return 1;
 	default: return 0;
 	}
 }

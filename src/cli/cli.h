@@ -27,14 +27,16 @@ enum {
 #define CLI_STACKS_MAX 100 /* in one call */
 
 /* The keys of the common options; a command's own start at CLI_OWN or are letters. */
-enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
+enum { CLI_DEFAULTS_FILE = 256, CLI_CONNECT_TIMEOUT, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 
 /* The rows for a command's table: those of every command, and those of a command that talks to a stack. */
 /* clang-format off */
 #define CLI_OPTS_ALWAYS                                                                                                \
 	{'q', "quiet", NULL, "print only errors and results that were asked for", NULL}, {'v', "verbose", NULL, "print more", NULL},                          \
 		{CLI_HELP, "help", NULL, "print this help", NULL}, {CLI_VERSION, "version", NULL, "print the version", NULL}
-#define CLI_OPTS_DATABASE {CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL}
+#define CLI_OPTS_DATABASE                                                                                              \
+	{CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL},                          \
+		{CLI_CONNECT_TIMEOUT, "connect-timeout", "D", "wait so long for a database that can't be reached or takes no writes\n(default: do not wait)", NULL}
 #define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")", NULL}
 #define CLI_OPTS_STACKS {'s', "stack", "NAME", "the stack; may be repeated (default: $JOBSTACK_STACK, else \"default\")", NULL}
 #define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack (required)", NULL} /* for commands that delete data */
@@ -58,7 +60,8 @@ struct cli {
 	const char *stacks[CLI_STACKS_MAX]; /* all that are given, in this order, where there may be several */
 	size_t stacks_n;
 	const char *defaults_file;
-	unsigned flags; /* the frame's */
+	int64_t connect_us; /* --connect-timeout */
+	unsigned flags;	    /* the frame's */
 	int json, quiet, verbose, yes;
 	int argc;
 	char **argv;  /* all words, from the name of the command on */

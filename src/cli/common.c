@@ -95,6 +95,10 @@ static int next_own_option(struct cli *cli, int argc, char *const argv[], const 
 			*status = check_once(cli, "--defaults-file", cli->defaults_file, *arg);
 			JS_THEN(*status, cli_take(cli, CLI_NAME(&cli->defaults_file), key, *arg));
 			break;
+		case CLI_CONNECT_TIMEOUT:
+			*status =
+				cli_take(cli, CLI_TIME(&cli->connect_us, 0, "a duration, such as 30 or 5m"), key, *arg);
+			break;
 		case CLI_JSON: cli->json = 1; break;
 		case 's': *status = add_stack(cli, "-s", *arg); break;
 		case 'q': cli->quiet = 1; break;
@@ -292,6 +296,7 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 
 	options.defaults_file = cli_option_file(cli);
 	options.patience_us = patience_us;
+	options.first_us = cli->connect_us;
 	options.log = cli->quiet ? NULL : print_log;
 	options.log_ctx = cli;
 	options.os_user = js_home_user();
@@ -404,7 +409,7 @@ int cli_fail(struct cli *cli)
 {
 	const char *what = cli_remedy(cli);
 
-	if (cli->error.code == JOBSTACK_ESTOPPED)
+	if (cli->error.code == JOBSTACK_ESTOPPED || cli->error.code == 0) /* 0: a function of ours stopped it */
 		cli_die_by_signal();
 	(void)fflush(stdout);
 	(void)fprintf(stderr, "%s: %s%s%s\n", cli->opts->command, cli->error.text, what == NULL ? "" : ": ",
@@ -505,6 +510,7 @@ int cli_end(struct cli *cli, int status)
 	jobstack_free(cli->handle);
 	cli->handle = NULL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
+		cli_die_by_signal(); /* a signal ends a write that waits */
 		if (errno != EPIPE && !reported)
 			cli_tell(cli, "can't write the output: %s", strerror(errno));
 		reported = 1;
@@ -532,7 +538,8 @@ void cli_die_by_signal(void)
 
 	if (number == 0)
 		return;
-	(void)fflush(NULL);
+	if (!ferror(stdout)) /* else it may wait again */
+		(void)fflush(NULL);
 	(void)signal(number, SIG_DFL);
 	(void)raise(number);
 }

@@ -53,6 +53,10 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 /* The same; a stack that does not exist is JOBSTACK_NOTHING, and no error. */
 int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
 
+/* The highest number of an entry of stack ID that is there, if it is less than *LAST.  A damaged `tail` must not make
+ * anybody look through numbers that nothing has. */
+int js_stack_last(struct jobstack *handle, uint64_t id, uint64_t *last, struct jobstack_error *error);
+
 /* May a new stack have this valid name?  0, or JOBSTACK_EUSAGE. */
 int js_stack_check_new(const char *name, struct jobstack_error *error);
 

@@ -414,6 +414,7 @@ static int find_window(struct exporting *x, uint64_t tail)
 static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_error *error)
 {
 	while (find_window(x, tail)) {
+		JS_TRY(js_db_nap(x->handle->db, 0, error));
 		JS_TRY(page_of_attempts(x, error));
 		JS_TRY(report_page(x, error));
 		x->last = x->n < PAGE ? x->high : x->line[PAGE - 1].item.entry;
@@ -427,6 +428,7 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 	uint64_t tail = x->stack.tail, window;
 
 	for (x->low = 1; x->low <= tail; x->low += PAGE) {
+		JS_TRY(js_db_nap(x->handle->db, 0, error));
 		if (only_dead(x)) /* the page begins with the next of them */
 			JS_TRY(js_handle_ask_number(x->handle, &x->low, error,
 						    "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u "
@@ -535,6 +537,7 @@ static int tell_stream(struct exporting *x, struct jobstack_error *error)
 	if (x->no == 0)
 		JS_TRY(tell_unlisted(x, error));
 	for (;;) {
+		JS_TRY(js_db_nap(x->handle->db, 0, error));
 		status = js_stream_read(x->handle, x->stack.id, x->done == UINT64_MAX ? x->no + 1 : x->no, &x->block,
 					error);
 		if (status == 0)
@@ -583,6 +586,7 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 	x->ctx = ctx;
 	status = js_grow_in(&x->o, options, "jobstack_export_options", error);
 	JS_THEN(status, js_stack_find(handle, stack, &x->stack, error));
+	JS_THEN(status, js_stack_last(handle, x->stack.id, &x->stack.tail, error));
 	if (status == 0 && x->o.within_us >= 0) {
 		from = js_db_wall_us(handle->db, jobstack_now_us()) - x->o.within_us;
 		if (from > x->o.since_us)

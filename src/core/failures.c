@@ -233,7 +233,9 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 				? PAGE
 				: g.options.look_at - g.report.looked;
 		g.rows = 0;
-		status = limit == 0 ? 0 : read_failures_page(&g, limit, error);
+		status = js_db_nap(handle->db, 0, error);
+		if (status == 0 && limit > 0)
+			status = read_failures_page(&g, limit, error);
 		g.report.looked += g.rows;
 	} while (status == 0 && limit > 0 && g.rows == limit);
 	g.report.whole = limit > 0;

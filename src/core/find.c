@@ -44,6 +44,7 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 	for (; status == 0 && *entry == 0 && high > 0; high = low - 1) {
 		low = high > size ? high - size + 1 : 1;
 		from = now;
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		status = js_handle_ask_number(
 			handle, entry, error,
 			"SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
@@ -80,6 +81,7 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 	/* The datapath has no row in `name`, or that row's entry was pruned.  Then only a later push without --unique
 	 * can have added it again. */
 	*entry = 0;
+	JS_TRY(js_stack_last(handle, s.id, &s.tail, error));
 	JS_TRY(find_by_scan(handle, &s, datapath, entry, error));
 	return *entry == 0 ? JOBSTACK_NOTHING : 0;
 }

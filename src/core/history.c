@@ -119,8 +119,13 @@ int jobstack_index(struct jobstack *handle, jobstack_progress_fn *fn, void *ctx,
 		status = js_handle_ask(handle, take_stack, &s, error, SETTLED);
 		if (status != 0 || s.n == 0)
 			break;
-		to = s.row->tail - s.row->indexed < size ? s.row->tail : s.row->indexed + size;
-		status = index_entries(handle, s.row, to, error);
+		to = s.row->tail;
+		status = js_db_nap(handle->db, 0, error);
+		if (s.row->tail - s.row->indexed > size) { /* behind the last entry there is nothing to index */
+			JS_THEN(status, js_stack_last(handle, s.row->id, &to, error));
+			to = to <= s.row->indexed + size ? s.row->tail : s.row->indexed + size;
+		}
+		JS_THEN(status, index_entries(handle, s.row, to, error));
 		took = js_clock_mono_us() - begin;
 		if (took < INDEX_US / 2 && size < INDEXED_MOST)
 			size *= 2;
@@ -195,10 +200,15 @@ int jobstack_history(struct jobstack *handle, const struct jobstack_bytes *names
 	int status = read_stacks(handle, NULL, 0, 1, &s, error);
 
 	JS_THEN(status, read_items(handle, names, n, NULL, 0, &t, error));
-	for (size_t i = 0; i < s.n; i++)
+	for (size_t i = 0; i < s.n; i++) {
+		if (status == 0 && s.row[i].indexed < s.row[i].tail)
+			status = js_stack_last(handle, s.row[i].id, &s.row[i].tail, error);
 		for (uint64_t low = s.row[i].indexed + 1; status == 0 && !t.stopped && low <= s.row[i].tail;
-		     low += SCANNED_AT_ONCE)
-			status = read_items(handle, names, n, &s.row[i], low, &t, error);
+		     low += SCANNED_AT_ONCE) {
+			status = js_db_nap(handle->db, 0, error);
+			JS_THEN(status, read_items(handle, names, n, &s.row[i], low, &t, error));
+		}
+	}
 	free(s.row);
 	return status != 0 ? status : t.stopped ? JOBSTACK_ESTOPPED : t.told > 0 ? 0 : JOBSTACK_NOTHING;
 }
@@ -303,10 +313,12 @@ int jobstack_files(struct jobstack *handle, const struct jobstack_files_options 
 		part = (double)o.most / (double)s.indexed;
 		last = (uint64_t)(part * 0x1p64);
 	}
+	s.indexed = o.most > 0 && s.indexed > o.most ? o.most : s.indexed;
 	step = last / (s.indexed / FILES_AT_ONCE + 1) + 1;
 	for (uint64_t from = 0, to; status == 0 && !g.stopped && s.indexed > 0; from = to + 1) {
 		to = step == 0 || last - from < step ? last : from + step - 1;
-		status = read_window(handle, &g, o.most == 0, from, to, error);
+		status = js_db_nap(handle->db, 0, error);
+		JS_THEN(status, read_window(handle, &g, o.most == 0, from, to, error));
 		if (to == last)
 			break;
 	}

@@ -84,7 +84,8 @@ static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 	l->bits = calloc(l->window / 8 + 1, 1);
 	if (l->bits == NULL)
 		return js_error_memory(error);
-	do
+	do {
+		JS_TRY(js_db_nap(l->handle->db, 0, error));
 		JS_TRY(js_handle_ask(
 			l->handle, take_ended, l, error,
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
@@ -92,7 +93,7 @@ static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 			"ended,worker_id LIMIT %u",
 			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, js_stream_second(l->before_us),
 			(uint64_t)JS_STREAM_FAR, (uint64_t)PAGE));
-	while (l->rows == PAGE);
+	} while (l->rows == PAGE);
 	return 0;
 }
 

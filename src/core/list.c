@@ -111,6 +111,7 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 		struct js_sql sql = {0};
 
 		l->rows = 0;
+		JS_TRY(js_db_nap(l->handle->db, 0, error));
 		source_sql(&sql, l, from, w);
 		js_sql_stmt(&sql, " LIMIT %u", page);
 		JS_TRY(js_db_query(l->handle->db, &sql, take_item, l, error));
@@ -293,7 +294,8 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 
 	js_sets_begin(&query);
 	do {
-		status = js_sets_page(&query, error);
+		status = js_db_nap(l->handle->db, 0, error);
+		JS_THEN(status, js_sets_page(&query, error));
 		if (status == 0 && sets.failed)
 			status = js_error_memory(error);
 		for (size_t i = 0; status == 0 && i < sets.n && !l->stopped && limit_left(l) > 0;)
@@ -443,6 +445,7 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 	for (size_t at = 0; at < n && !p.stopped; at += PAGE) {
 		struct js_sql sql = {0};
 
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", s.id);
 		js_sql_list(&sql, " AND entry_id IN(", entries + at, n - at < PAGE ? n - at : PAGE);
 		js_sql_stmt(&sql, " ORDER BY entry_id"); /* the primary key */

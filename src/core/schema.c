@@ -65,6 +65,7 @@ int js_schema_check(struct jobstack *handle, struct jobstack_error *error)
 				    "the database has schema version %u, %s than the version %u of this program",
 				    version, version > SCHEMA_VERSION ? "newer" : "older", SCHEMA_VERSION);
 	handle->schema_known = 1;
+	js_db_expect_tables(handle->db);
 	return 0;
 }
 

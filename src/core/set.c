@@ -128,8 +128,9 @@ int js_sets_page(struct js_set_query *q, struct jobstack_error *error)
 int js_sets_read(struct js_set_query *q, struct jobstack_error *error)
 {
 	js_sets_begin(q);
-	do
+	do {
+		JS_TRY(js_db_nap(q->handle->db, 0, error));
 		JS_TRY(js_sets_page(q, error));
-	while (q->rows == q->page);
+	} while (q->rows == q->page);
 	return 0;
 }

@@ -97,6 +97,16 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 	return stack->id == 0 ? js_stack_refuse_missing(name, error) : 0;
 }
 
+int js_stack_last(struct jobstack *handle, uint64_t id, uint64_t *last, struct jobstack_error *error)
+{
+	uint64_t found;
+
+	JS_TRY(js_handle_ask_number(handle, &found, error,
+				    "SELECT COALESCE(MAX(entry_id),0) FROM entry WHERE stack_id=%u", id));
+	*last = found < *last ? found : *last;
+	return 0;
+}
+
 void js_stack_mark_sql(struct js_sql *sql, uint64_t id)
 {
 	js_sql_only(sql, JS_SQL_CLUSTER);

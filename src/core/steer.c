@@ -97,6 +97,7 @@ static int move_spans(struct jobstack *handle, const struct js_stack *s, uint64_
 		struct js_sql sql = {0}, tail = {0};
 		uint64_t moved;
 
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		js_sql_stmt(&sql,
 			    lower ? "UPDATE span FORCE INDEX(PRIMARY) SET `rank`=%d WHERE stack_id=%u AND class=%u AND "
 				    "`rank`<%d ORDER BY `rank` DESC,pos DESC LIMIT %u"

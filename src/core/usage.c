@@ -36,6 +36,7 @@ static int prune_packages(struct jobstack *handle, uint64_t stack_id, int64_t be
 	int64_t last = 0;
 
 	while (page.n == PAGE) {
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(handle, take_key, &page, error,
 				     "SELECT p.worker_id,COUNT(*) FROM package p LEFT JOIN worker w ON "
 				     "w.worker_id=p.worker_id WHERE p.stack_id=%u AND p.worker_id>%d AND "
@@ -64,6 +65,7 @@ static int prune_platforms(struct jobstack *handle, uint64_t stack_id, int64_t b
 	while (page.n == PAGE) {
 		struct js_sql sql = {0};
 
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(handle, take_key, &page, error,
 				     "SELECT f.fact,1 FROM fact f WHERE f.stack_id=%u AND f.kind=2 AND f.fact>%d AND "
 				     "f.seen<%t AND NOT EXISTS(SELECT 1 FROM worker w WHERE w.stack_id=f.stack_id AND "

@@ -68,14 +68,15 @@ static int read_live(struct js_windows *windows, struct jobstack *handle, uint64
 {
 	struct finding f = {.to = windows};
 
-	do
+	do {
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(
 			handle, take_list, &f, error,
 			"SELECT 0,worker_id,0,closed FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
 			"ended IS NULL AND closed IS NOT NULL AND newest>=%u AND oldest<=%u AND worker_id>%u ORDER BY "
 			"worker_id LIMIT %u",
 			stack, from, to, f.key[0], (uint64_t)ROWS));
-	while (f.rows == ROWS);
+	} while (f.rows == ROWS);
 	return 0;
 }
 
@@ -86,21 +87,23 @@ static int read_newer(struct js_windows *windows, struct jobstack *handle, uint6
 	struct finding f = {.to = windows, .second = second};
 
 	JS_TRY(read_live(windows, handle, stack, second, JS_STREAM_FAR, error));
-	do
+	do {
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(
 			handle, take_list, &f, error,
 			"SELECT newest,worker_id,seq,list FROM closed FORCE INDEX(closed_newest) WHERE stack_id=%u AND "
 			"newest>=%u AND (newest>%u OR worker_id>%u OR (worker_id=%u AND seq>%u)) ORDER BY "
 			"newest,worker_id,seq LIMIT %u",
 			stack, f.second, f.second, f.key[0], f.key[0], f.key[1], (uint64_t)ROWS));
-	while (f.rows == ROWS);
+	} while (f.rows == ROWS);
 	f = (struct finding){.to = windows, .second = second};
-	do
+	do {
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(handle, take_list, &f, error,
 				     "SELECT newest,no,0,list FROM stream FORCE INDEX(stream_newest) WHERE stack_id=%u "
 				     "AND newest>=%u AND (newest>%u OR no>%u) ORDER BY newest,no LIMIT %u",
 				     stack, f.second, f.second, f.key[0], (uint64_t)ROWS));
-	while (f.rows == ROWS);
+	} while (f.rows == ROWS);
 	return 0;
 }
 
@@ -112,21 +115,23 @@ static int read_older(struct js_windows *windows, struct jobstack *handle, uint6
 	struct finding f = {.to = windows};
 
 	JS_TRY(read_live(windows, handle, stack, 0, second, error));
-	do
+	do {
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(handle, take_list, &f, error,
 				     "SELECT oldest,worker_id,seq,IF(oldest<=%u,list,'') FROM closed FORCE "
 				     "INDEX(PRIMARY) WHERE stack_id=%u AND (worker_id>%u OR (worker_id=%u AND seq>%u)) "
 				     "ORDER BY worker_id,seq LIMIT %u",
 				     second, stack, f.key[0], f.key[0], f.key[1], (uint64_t)SMALL_ROWS));
-	while (f.rows == SMALL_ROWS);
+	} while (f.rows == SMALL_ROWS);
 	f = (struct finding){.to = windows};
-	do
+	do {
+		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(handle, take_list, &f, error,
 				     "SELECT oldest,no,0,list FROM stream FORCE INDEX(stream_oldest) WHERE stack_id=%u "
 				     "AND oldest BETWEEN %u AND %u AND (oldest>%u OR no>%u) ORDER BY oldest,no LIMIT "
 				     "%u",
 				     stack, f.second, second, f.second, f.key[0], (uint64_t)ROWS));
-	while (f.rows == ROWS);
+	} while (f.rows == ROWS);
 	return 0;
 }
 

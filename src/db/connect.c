@@ -3,8 +3,8 @@
  * Making a connection.  Promises: the option file is read at each try, so a server that moved is found again; no
  * auto-reconnect; no server gets a local file; TLS whenever the server offers it, and no connection without it when it
  * has failed, or when the file asks for it (login.c decides who gets the password); several hosts are tried in turn,
- * and read-only ones are skipped; the first connection is tried once (but a crowd is waited for), a later one with
- * jittered back-off.
+ * and read-only ones are skipped; the first connection is tried once (but a crowd is waited for) unless the options say
+ * more, a later one with jittered back-off.
  */
 #include "db/connect.h"
 
@@ -300,12 +300,22 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	return db->wait_us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)db->wait_us);
 }
 
+/* Can what failed mend itself?  A server that is away can, and a file that is being replaced.  TLS that never worked is
+ * set up wrongly. */
+static int can_mend_itself(const struct js_db *db, unsigned number, const struct jobstack_error *now)
+{
+	if (!db->ever)
+		return js_fault_is_away(number) && now->server_errno != JOBSTACK_WHY_TLS;
+	return js_fault_is_away(number) || now->code == JOBSTACK_EFILE;
+}
+
 int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 {
 	struct jobstack_error now;
 	int status, crowd;
 	unsigned number;
 	int64_t start = js_clock_mono_us(), left, wait;
+	char most[64];
 
 	for (;;) {
 		js_error_clear(&now);
@@ -313,15 +323,16 @@ int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		db->last_errno = number;
 		if (status == 0)
 			break;
-		left = until - js_clock_mono_us();
 		/* an overloaded server accepts a connection but sends no greeting; so does a program that is not a
 		 * database */
 		crowd = is_crowd(number) || (!db->ever && number == 2013 && js_clock_mono_us() - start < SWAMPED_US);
-		/* a file that is being replaced, a server that is away: only these may mend themselves */
-		if (left <= 0 || !(crowd || (db->ever && (js_fault_is_away(number) || now.code == JOBSTACK_EFILE))))
+		left = (db->ever || crowd ? until : start + db->first_us) - js_clock_mono_us();
+		if (left <= 0 || !(crowd || can_mend_itself(db, number, &now)))
 			goto fail;
+		js_num_duration_text(left, most, sizeof(most));
 		if (!db->away) /* once an outage, however many calls it spans */
-			js_log(&db->log, JOBSTACK_LOG_WARNING, "%s; trying again", now.text);
+			js_log(&db->log, JOBSTACK_LOG_WARNING, "%s; trying again%s%s", now.text,
+			       db->ever ? "" : " for up to ", db->ever ? "" : most);
 		db->away = 1;
 		wait = next_wait(db, crowd);
 		js_db_sleep(db, wait < left ? wait : left);

@@ -22,11 +22,10 @@
 /* The longest wait between two tries: by then the other transaction has ended. */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5)
 #define GONE_WAIT_US (2 * JS_SECOND_US)
-#define GUARDS_MAX 4 /* tries that one guard stops: some 10 ms */
-#define SKIPS_MAX 12 /* ... and that the guard of the sum does: a second or two, less than a quarter of any lease */
-#define VIEWS_MAX 20 /* times that a long reading is begun again */
-#define VIEW_OUTDATED 1412 /* the server's number for a table that was changed after the view began */
-#define NO_DATABASE 1049   /* the server's number for a database that does not exist */
+#define GUARDS_MAX 4	 /* tries that one guard stops: some 10 ms */
+#define SKIPS_MAX 12	 /* ... and that the guard of the sum does: a second or two, less than a quarter of any lease */
+#define VIEWS_MAX 20	 /* times that a long reading is begun again */
+#define NO_DATABASE 1049 /* the server's number for a database that does not exist */
 
 /* ---------------------------------------------------------------------------------------------------- connections */
 
@@ -55,7 +54,10 @@ int js_db_open(struct js_db **out, const struct jobstack_options *options, struc
 		return js_error_memory(error);
 	db->log = (struct js_log){options->log, options->log_ctx};
 	db->patience_us = options->patience_us;
+	db->first_us = options->first_us;
 	db->crowd_us = options->crowd_us > options->patience_us ? options->crowd_us : options->patience_us;
+	if (db->first_us > db->crowd_us)
+		db->crowd_us = db->first_us;
 	db->port = options->port;
 	js_file_random(&db->jitter, sizeof(db->jitter));
 	db->jitter |= 1;
@@ -169,6 +171,11 @@ int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us)
 	return db->wall_us + (mono_us - db->mono_us);
 }
 
+void js_db_expect_tables(struct js_db *db)
+{
+	db->has_tables = 1;
+}
+
 void js_db_pin(struct js_db *db, int on)
 {
 	db->pinned = on;
@@ -213,8 +220,14 @@ int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error)
 
 /* Until when is it run again? */
 struct limits {
-	int64_t away_us, conflict_us; /* after an outage; after a conflict of locks */
+	int64_t away_us, conflict_us, table_us; /* after an outage; after a conflict of locks; while a table is gone */
 };
+
+/* Is a table not there that was?  Somebody may be replacing it (an online schema change), which takes a moment. */
+static int is_table_replaced(const struct js_db *db, const struct js_exchange *x)
+{
+	return x->number == JS_FAULT_NO_TABLE && db->has_tables;
+}
 
 /* Is it the LOAD in it that does not go through?  Until one did, whatever goes wrong may be because of it. */
 static int is_no_load(const struct js_db *db, const struct js_exchange *x)
@@ -256,6 +269,10 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 		return !db->pinned && js_clock_mono_us() <= limits->away_us && !is_no_load(db, x);
 	}
 	js_exchange_roll_back(db, x);
+	if (is_table_replaced(db, x)) {
+		js_log(&db->log, JOBSTACK_LOG_INFO, "a table is missing, trying again: %s", db->last_error);
+		return js_clock_mono_us() < limits->table_us;
+	}
 	if ((x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED && !may_have_been_skipped(x)) ||
 	    js_clock_mono_us() >= limits->conflict_us)
 		return 0;
@@ -289,7 +306,7 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, struct jobstack_error *error)
 {
 	int64_t start = js_clock_mono_us(), conflict = db->patience_us > CONFLICT_US ? db->patience_us : CONFLICT_US;
-	const struct limits limits = {start + db->patience_us, start + conflict};
+	const struct limits limits = {start + db->patience_us, start + conflict, start + CONFLICT_US};
 	int status;
 
 	*lost = 0;
@@ -324,7 +341,7 @@ static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_e
 	if (x->fault == JS_FAULT_NONE)
 		return 0;
 	if (x->fault == JS_FAULT_GONE || x->fault == JS_FAULT_AGAIN || x->fault == JS_FAULT_KILLED ||
-	    x->number == VIEW_OUTDATED) {
+	    is_table_replaced(db, x)) {
 		js_session_end(db);
 		return JS_DB_LOST;
 	}

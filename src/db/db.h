@@ -41,6 +41,9 @@ const struct js_log *js_db_log(const struct js_db *db);
  */
 int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
 
+/* The schema's tables were found: if one is missing later, a call retries for ten seconds before it is an error. */
+void js_db_expect_tables(struct js_db *db);
+
 /* While ON, a lost connection is not replaced: js_db_query and js_db_schema return JS_DB_LOST then. For statements
  * that depend on the connection itself: a user lock, user variables. */
 void js_db_pin(struct js_db *db, int on);
@@ -101,7 +104,7 @@ int js_db_has_user_locks(const struct js_db *db);
  * and in other threads. */
 void js_db_stop(struct js_db *db);
 
-/* Sleeps; JOBSTACK_ESTOPPED if DB was stopped. */
+/* Sleeps; JOBSTACK_ESTOPPED if DB was stopped.  With 0, in each round of a loop over data, it only looks. */
 int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error);
 
 /* Runs one statement whose text comes from a schema file of this program, not from outside. */

@@ -8,6 +8,7 @@
 
 #define JS_FAULT_PACKET 1153	/* the error number of a packet larger than the server takes */
 #define JS_FAULT_READ_ONLY 1290 /* the error number of a server that is read-only */
+#define JS_FAULT_NO_TABLE 1146	/* the error number of a table that does not exist */
 /* Our own error number for a malformed answer.  Like the connectors' own errors, it closes the connection. */
 #define JS_FAULT_MALFORMED 2999
 

@@ -151,9 +151,10 @@ unsigned js_session_begin(struct js_db *db, MYSQL *my)
 		return number;
 	}
 	if (a.read_only) {
-		(void)snprintf(db->last_error, sizeof(db->last_error),
-			       "it is read-only: a replica, or a primary that was demoted");
-		return JS_FAULT_READ_ONLY;
+		(void)snprintf(db->last_error, sizeof(db->last_error), "it is read-only: %s",
+			       a.group ? "a secondary of a replication group, or a member of a group without a majority"
+				       : "a replica, or a primary that was demoted");
+		return a.group ? JOBSTACK_WHY_NO_PRIMARY : JS_FAULT_READ_ONLY;
 	}
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
 	db->packet_most = a.packet > 0 ? (size_t)a.packet : SIZE_MAX;

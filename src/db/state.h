@@ -17,10 +17,11 @@ struct js_db {
 	struct js_log log;
 	char *defaults_file, *host, *socket, *user, *password, *database; /* what the options gave */
 	unsigned port;
-	int64_t patience_us, crowd_us;
+	int64_t patience_us, crowd_us, first_us;
 	atomic_int stop;
 	int away;	     /* it is, and the log has said so */
 	int ever;	     /* it was connected once: from then on an outage is ridden out */
+	int has_tables;	     /* the schema's tables were there: one that is missing is being replaced */
 	int no_database;     /* connect without choosing the database, because it must be created first */
 	struct js_host last; /* the host that worked last, as the option file names it */
 	char where[400];     /* user@host:port/database, for messages */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LARGEST 0x1p62	/* of a sum that is converted */
 #define LEAST_IN_HOUR 5 /* attempts, for an hour to count */
 
 struct interval {
@@ -62,7 +63,7 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 		chained |= kind == INSIGHT_READS && writer != NULL && run->stack != writer;
 	}
 	if (last >= 0)
-		s->kind[insight_kind((int64_t)read, (int64_t)written)]++;
+		s->kind[insight_kind((int64_t)fmin(read, LARGEST), (int64_t)fmin(written, LARGEST))]++;
 	s->files++;
 	s->shared += (uint64_t)shared;
 	s->chained += (uint64_t)chained;

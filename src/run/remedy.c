@@ -34,6 +34,14 @@ static const char *remedy_server(unsigned why)
 	case 1665:
 		return "ask the server's administrator to set binlog_format=ROW in its option file, or to run SET "
 		       "GLOBAL binlog_format=ROW";
+	case 1461: return "ask the server's administrator to raise max_prepared_stmt_count by 1 at least";
+	case 1197: return "ask the server's administrator to raise max_binlog_cache_size";
+	case 4082: return "ask the server's administrator to raise connection_memory_limit";
+	case 1047: /* Galera */
+	case JOBSTACK_WHY_NO_PRIMARY:
+		return "if this lasts, the database's servers may have lost their majority: ask their administrator "
+		       "(Galera: SHOW STATUS LIKE 'wsrep_cluster_status'; MySQL: SELECT * FROM "
+		       "performance_schema.replication_group_members)";
 	case 1317:
 	case 1969:
 	case 3024:

@@ -24,6 +24,9 @@ static const struct js_opt table[] = {
 	{JS_WORKER_DRY_NAMES, "dry-names", NULL, NULL,
 	 NULL}, /* as --dry-run, for names on standard input, each with a NUL */
 	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL},
+	{JS_WORKER_CONNECT_TIMEOUT, "connect-timeout", "D",
+	 "before the first entry: wait so long for a database that can't be reached or takes no writes (default 2m)",
+	 NULL},
 	{'q', "quiet", NULL, "print only errors", NULL},
 	{'v', "verbose", NULL, "print more", NULL},
 	{JS_WORKER_HELP, "help", NULL, "print this help", NULL},

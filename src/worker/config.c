@@ -16,6 +16,7 @@
 #define DEFAULT_MAX_DEFERS 100
 #define DEFAULT_GRACE_US INT64_C(5000000)
 #define DEFAULT_IDLE_US INT64_C(60000000)
+#define DEFAULT_CONNECT_US INT64_C(120000000)
 #define DEFAULT_OUTPUT_LIMIT (INT64_C(16) << 20)
 #define DEFAULT_LOG_SIZE (INT64_C(1) << 30)
 #define UNSET (-1)
@@ -136,6 +137,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_GRACE, {JS_TIME, &c->grace_us, 0, 0, A_TIME}},
 		{JS_WORKER_MARGIN, {JS_TIME, &c->margin_us, 0, 0, A_TIME}},
 		{JS_WORKER_IDLE_TIMEOUT, {JS_TIME, &c->idle_us, 0, 0, A_TIME}},
+		{JS_WORKER_CONNECT_TIMEOUT, {JS_TIME, &c->connect_us, 0, 0, A_TIME}},
 		{JS_WORKER_LOG_SIZE, {JS_SIZE, &c->log_size, 65536, 0, A_SIZE(65536)}},
 		{JS_WORKER_OUTPUT_LIMIT, {JS_SIZE, &c->output_limit, 1024, 0, A_SIZE(1024)}},
 		{JS_WORKER_ON_LEASE_LOSS, {JS_CHOICE, &c->finish_on_loss, 0, 0, "stop or finish"}},
@@ -261,7 +263,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 	c->events = getenv("JOBSTACK_EVENTS");
 	c->grace_us = DEFAULT_GRACE_US;
 	c->idle_us = DEFAULT_IDLE_US;
-	c->margin_us = UNSET;
+	c->margin_us = c->connect_us = UNSET;
 	c->output_limit = UNSET;
 	c->log_size = DEFAULT_LOG_SIZE;
 	optind = 0;
@@ -281,6 +283,8 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 	}
 	settle_recording(c);
 	c->dry_run |= c->new_stack | c->dry_names;
+	if (c->connect_us == UNSET)
+		c->connect_us = c->dry_run ? 0 : DEFAULT_CONNECT_US;
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);
 	return status == 0 ? parse_templates(c, &later, error) : status;

@@ -24,10 +24,11 @@ struct config {
 	int output_dash;					 /* --output -: to our own output */
 	int64_t lease_us, timeout_us, grace_us, idle_us;	 /* 0: the default; timeout: no limit */
 	int64_t margin_us;					 /* -1: the default */
-	uint64_t slots;						 /* 0: by Slurm and the CPU mask */
-	uint64_t batch, max_entries;				 /* 0: not limited */
-	unsigned char fatal[32];				 /* one bit per exit code */
-	const char *defer_match;				 /* NULL: no output is looked through; else compiled: */
+	int64_t connect_us;	     /* how long it waits for the database before it begins */
+	uint64_t slots;		     /* 0: by Slurm and the CPU mask */
+	uint64_t batch, max_entries; /* 0: not limited */
+	unsigned char fatal[32];     /* one bit per exit code */
+	const char *defer_match;     /* NULL: no output is looked through; else compiled: */
 	regex_t defer;
 	uint64_t max_defers; /* 0: the default, until all options are read */
 	uint64_t recycle;    /* a persistent command is restarted after so many entries; 0: never */

@@ -211,6 +211,16 @@ static int is_outage_too_long(struct ledger *l, int64_t since)
 	return now >= jobstack_worker_deadline_us(l->worker) || (going && now - since >= GOING_US);
 }
 
+/* Whether a call that gave STATUS is to be repeated, since the database is away.  Then it waits a moment. */
+static int repeats_call(struct ledger *l, int status, int64_t since)
+{
+	if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
+		return 0;
+	js_error_clear(&l->error);
+	js_clock_nap(JS_SECOND_US / 4, NULL);
+	return 1;
+}
+
 /* Whether lines of the database account ACCOUNT, "bob@%", may run. */
 static int is_allowed(const struct config *config, const char *account)
 {
@@ -241,12 +251,10 @@ static int refuse_lines_of_others(struct ledger *l, struct parcel *p)
 		uint64_t entry = jobstack_batch_entry(&p->batch, i)->entry;
 
 		if (entry < first || entry > last) {
-			while ((status = jobstack_pushed_by(l->handle, l->config->stack, entry, account, &last,
-							    &l->error)) == JOBSTACK_ENODB &&
-			       !is_outage_too_long(l, since)) {
-				js_error_clear(&l->error);
-				js_clock_nap(JS_SECOND_US / 4, NULL);
-			}
+			do
+				status = jobstack_pushed_by(l->handle, l->config->stack, entry, account, &last,
+							    &l->error);
+			while (repeats_call(l, status, since));
 			first = entry;
 			if (status < 0)
 				return status;
@@ -313,15 +321,13 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	step.running_n = s->running_n;
 	step.step_us = (uint64_t)l->step.mean_us;
 	step.waiting = (uint64_t)(1000 * l->wait.share);
-	for (;;) {
-		memset(&l->error, 0, sizeof(l->error));
+	js_error_clear(&l->error);
+	do {
 		sent = jobstack_now_us();
 		status = jobstack_step(l->worker, &step, &batch, report, &l->error);
-		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
-			break;
-		js_watch_gap(l->watch); /* silence during an outage proves nothing */
-		js_clock_nap(JS_SECOND_US / 4, NULL);
-	}
+		if (status == JOBSTACK_ENODB)
+			js_watch_gap(l->watch); /* silence during an outage proves nothing */
+	} while (repeats_call(l, status, since));
 	outbox_answered(l->outbox, status == 0 ? s->n : 0);
 	if (status != 0) {
 		return_results(l, s);
@@ -548,14 +554,11 @@ static int end_worker(struct ledger *l)
 	if (status == 0)
 		defer_limit(l->handle, l->config, l->box, s.results, s.outcomes, s.n);
 	outbox_ask(l->outbox, s.outcomes, s.n);
-	while (status == 0) {
-		memset(&l->error, 0, sizeof(l->error));
-		status = end_row(l, &s);
-		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
-			break;
-		status = 0;
-		js_clock_nap(JS_SECOND_US / 4, NULL);
-	}
+	js_error_clear(&l->error);
+	if (status == 0)
+		do
+			status = end_row(l, &s);
+		while (repeats_call(l, status, since));
 	outbox_answered(l->outbox, status == 0 ? s.n : 0);
 	if (status != 0)
 		return_results(l, &s);
@@ -570,12 +573,17 @@ static int end_worker(struct ledger *l)
 /* Reads how long entries took in other workers: the guard needs it before the first start. */
 static int learn_durations(struct ledger *l)
 {
-	int64_t us[GUARD_SAMPLE];
+	int64_t us[GUARD_SAMPLE], since = jobstack_now_us();
 	size_t n;
+	int status;
 
 	if (l->box->guard.end_us == 0)
 		return 0;
-	JS_TRY(jobstack_worker_durations(l->worker, us, GUARD_SAMPLE, &n, &l->error));
+	do
+		status = jobstack_worker_durations(l->worker, us, GUARD_SAMPLE, &n, &l->error);
+	while (repeats_call(l, status, since));
+	if (status != 0)
+		return status;
 	(void)pthread_mutex_lock(&l->box->lock);
 	for (size_t i = n; i > 0; i--) /* the oldest first, since it is forgotten first */
 		guard_learn(&l->box->guard, us[i - 1]);

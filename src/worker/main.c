@@ -95,7 +95,7 @@ static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error
 
 	(void)js_tree_adopt();
 	if (!r->config.dry_names)
-		JS_THEN(status, recovery_connect(&r->config, &r->handle, error));
+		JS_THEN(status, recovery_connect(&r->config, r->config.connect_us, &r->handle, error));
 	JS_THEN(status, r->config.dry_names ? print_commands_for_names(&r->config)
 			: r->config.dry_run ? dry_run(&r->config, r->handle, error)
 					    : run_work(r, error));

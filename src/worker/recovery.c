@@ -27,7 +27,8 @@ static const char *get_variable(const char *name)
 	return getenv(name);
 }
 
-int recovery_connect(const struct config *config, struct jobstack **handle, struct jobstack_error *error)
+int recovery_connect(const struct config *config, int64_t first_us, struct jobstack **handle,
+		     struct jobstack_error *error)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	char file[PATH_MAX];
@@ -37,6 +38,7 @@ int recovery_connect(const struct config *config, struct jobstack **handle, stru
 	options.log = speaker_log;
 	options.log_ctx = (void *)(uintptr_t)config;
 	options.crowd_us = CROWD_US;
+	options.first_us = first_us;
 	return jobstack_open(handle, &options, error);
 }
 
@@ -93,7 +95,7 @@ int recovery_look(const struct config *config, struct keeper_page *page)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_watch_options options = recovery_options(config, page->worker);
 	struct jobstack *handle = NULL;
-	int status = recovery_connect(config, &handle, &error), for_end = page->job_end_us == KEEPER_ASKED;
+	int status = recovery_connect(config, 0, &handle, &error), for_end = page->job_end_us == KEEPER_ASKED;
 
 	JS_THEN(status, for_end ? find_job_end(config, page, handle, &error)
 				: js_watch_confirm(handle, config->stack, &options, NULL, &error));
@@ -115,7 +117,7 @@ struct killed {
 static int try_requeue(struct killed *k, struct jobstack_error *error)
 {
 	struct jobstack *handle = NULL;
-	int status = recovery_connect(k->config, &handle, error), spooled = status == 0 && k->page->spools;
+	int status = recovery_connect(k->config, 0, &handle, error), spooled = status == 0 && k->page->spools;
 
 	if (spooled)
 		status = outbox_deliver(handle, k->page->spool, k->reason, &k->delivered, error);

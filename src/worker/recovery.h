@@ -11,7 +11,8 @@
 #include "worker/keeper.h"
 
 /* Connects.  Waits while the server has no free connection: a thousand workers may start in the same second. */
-int recovery_connect(const struct config *config, struct jobstack **handle, struct jobstack_error *error);
+int recovery_connect(const struct config *config, int64_t first_us, struct jobstack **handle,
+		     struct jobstack_error *error);
 
 /* What a worker may ask Slurm when it starts. */
 struct js_budget recovery_budget(const struct config *config, struct jobstack *handle);

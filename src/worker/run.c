@@ -28,7 +28,6 @@
 
 #define LEASE_SLURM_US INT64_C(900000000)
 #define LEASE_US INT64_C(300000000)
-#define BEGIN_US (120 * JS_SECOND_US) /* how long to wait for a stack whose row somebody holds */
 
 /* -------------------------------------------------------------------------------------------------- preparation */
 
@@ -408,16 +407,18 @@ static void pause_failing_stack(struct run *r)
 			    error.text);
 }
 
-/* Another session may hold the stack's row for long: wait for it, as each step does. */
+/* The database may be away, or another session may hold the stack's row for long: wait for it, as each step does.  A
+ * call retries what can mend itself for some seconds, so an error that came at once can't. */
 static int begin_worker(struct run *r, struct jobstack_error *error)
 {
 	struct pollfd signals = {.fd = r->supervisor.signals, .events = POLLIN};
-	int64_t until = js_clock_mono_us() + BEGIN_US;
+	int64_t until = js_clock_mono_us() + r->config.connect_us, began;
 	int status;
 
 	for (;;) {
+		began = js_clock_mono_us();
 		status = jobstack_worker_begin(r->handle, r->config.stack, &r->options, &r->ledger.worker, error);
-		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) ||
+		if (status != JOBSTACK_ENODB || js_clock_mono_us() - began < JS_SECOND_US ||
 		    js_clock_mono_us() >= until || poll(&signals, 1, 0) > 0)
 			return status;
 		js_error_clear(error);

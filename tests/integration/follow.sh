@@ -107,8 +107,30 @@ is '... ends who follows it' "$status" 2
 check 'a drop' jobstack drop -q -s long --yes
 is '... leaves nothing' "$(sql 'SELECT COUNT(*) FROM stream LEFT JOIN stack USING(stack_id) WHERE name IS NULL OR name="long"') $(sql 'SELECT COUNT(*) FROM closed LEFT JOIN stack USING(stack_id) WHERE name IS NULL')" '0 0'
 
-# ---- an account that may only read
+# ---- what reads, and is told to end while its query waits: it dies by that signal, and has nothing to say
 sql_admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -e "$1"; }
+mkfifo orders
+"$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -n -N -B follow <orders >answers &
+session=$!
+exec 7>orders
+a_query_waits() { [[ $(sql "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata%'") == 1 ]]; }
+for command in 'report a' 'report --io a' 'export -s a' 'export -s a --follow' 'export -s a --after 0' 'history /d/3' 'list -s a -t done'; do
+	echo "LOCK TABLES attempt WRITE; SELECT '$command';" >&7
+	check "the table is locked: $command" wait_for 20 eval '[[ $(tail -n 1 answers) == "$command" ]]'
+	# shellcheck disable=SC2086
+	jobstack $command >told.out 2>told.err 7>&- &
+	reader=$!
+	check '... it waits' wait_for 20 a_query_waits
+	kill -TERM $reader
+	echo 'UNLOCK TABLES;' >&7
+	status=0
+	wait $reader || status=$?
+	is '... and dies by the signal, without a word' "$status $(cat told.err)" '143 '
+done
+exec 7>&-
+wait $session
+
+# ---- an account that may only read
 sql_admin "CREATE USER reader@'%' IDENTIFIED BY 'Reader-1'; GRANT SELECT ON follow.* TO reader@'%'"
 sed 's/^user=.*/user=reader/; s/^password=.*/password=Reader-1/' "$JOBSTACK_TEST_CNF" >reader.cnf && chmod 600 reader.cnf
 is 'reads what others have read' "$(jobstack export --defaults-file reader.cnf -s a --after 0 --json | got | wc -l)" 33

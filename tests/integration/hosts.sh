@@ -86,6 +86,24 @@ each_once alone a 600
 is '... each command ran once' "$(sort -u alone.ran | wc -l) $(wc -l <alone.ran)" '600 600'
 check 'the audit' on_a audit alone
 
+# what begins while no server takes writes waits: a worker of itself, a command if it is told to
+numbered 1 3 | jobstack push -q -s begin >/dev/null
+read_only "$a" 1
+check 'a command that is not told to ends' says 69 'it is read-only' jobstack status --defaults-file one.cnf
+check '... one that is told to waits for so long' says 69 'it is read-only.*trying again for up to [0-9.]+ s.*it is read-only' jobstack status --defaults-file one.cnf --connect-timeout 2
+timeout 300 jobstack-worker --defaults-file one.cnf -s begin --slots 1 --shell -- ': {}' 2>begin.err &
+worker=$!
+timeout 300 jobstack status --defaults-file both.cnf --connect-timeout 5m begin >begin.out 2>status.err &
+status=$!
+waits() { grep -q "can't be written: .*read.only.*trying again for up to" "$1"; }
+check 'a worker waits' wait_for 30 waits begin.err
+check '... and a command' wait_for 30 waits status.err
+read_only "$a" 0
+check '... the worker works when that is over' wait $worker
+check '... and the command goes on' wait $status
+each_once begin a 3
+is '... each said so once' "$(grep -c 'trying again' begin.err) $(grep -c 'trying again' status.err)" '1 1'
+
 # a planned switch: the primary becomes read-only, the replica takes over
 numbered 1 1000 | jobstack push -q -s switch >/dev/null
 timeout 300 jobstack-worker -q -s switch --slots 2 --shell -- "$(record switch "sleep 0.004;")" 2>switch.err &

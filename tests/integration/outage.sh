@@ -143,7 +143,7 @@ check 'down: status' says 69 "can't be reached" jobstack status
 check 'down: push' says 69 "can't be reached" jobstack push -s down /x
 check 'down: pop' says 69 "can't be reached" jobstack pop -s down
 check 'down: close' says 69 "can't be reached" jobstack close
-check 'down: a worker' says 69 "can't be reached" jobstack-worker -s down -- true
+check 'down: a worker that is not to wait' says 69 "can't be reached" jobstack-worker -s down --connect-timeout 0 -- true
 touch is-down
 check 'down: a watch waits, with its picture, and says so there' wait_for 20 test -e is-away
 check 'down: wait says that it goes on' wait_for 30 grep -q 'still trying' wait.err

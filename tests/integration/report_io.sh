@@ -80,6 +80,16 @@ like 'the text' "$(jobstack report --io produce consume)" 'intervals: half are u
 check 'no such stack' says 2 'there is no stack "none"' jobstack report --io produce none
 check 'with --slurm' says 2 'can.t be used with' jobstack report --io produce --slurm
 
+# Sums that no number of 64 bits holds, and a stack whose highest number is damaged: nothing is looked for behind the last entry.
+for _ in 1 2; do numbered 1 3; done | jobstack push -q -s huge
+campaign huge e 1 9000000000000000000 0
+check '1: more bytes than 64 bits hold' near "$(finding 1 huge)" attempts=6 files_read_heavy=1
+sql "UPDATE stack SET tail=9223372036854775808 WHERE name='huge'"
+check 'a highest number that is damaged' near "$(timeout 60 jobstack report --io --json huge | jq '.findings[0].numbers')" attempts=6
+is '... for an export, too' "$(timeout 60 jobstack export -s huge --what entries --json | wc -l) $(timeout 60 jobstack export -s huge -t failed --json | wc -l)" '6 0'
+check '... and for a search' fails_with 2 timeout 60 jobstack show -s huge /d/none
+sql "UPDATE stack SET tail=6,indexed=0 WHERE name='huge'; DELETE p FROM path p JOIN stack USING(stack_id) WHERE name='huge'"
+
 # Of very many files it looks at some, the same ones each time.
 numbered 1 250000 | jobstack push -q -s many
 campaign many e 1 500000 0

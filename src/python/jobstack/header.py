@@ -74,6 +74,7 @@ class jobstack_options(ctypes.Structure):
         ("log", c_void_p),
         ("log_ctx", c_void_p),
         ("os_user", c_char_p),
+        ("first_us", c_int64),
     ]
 
     @classmethod
