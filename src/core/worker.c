@@ -159,7 +159,7 @@ int jobstack_worker_stay(struct jobstack_worker *w, struct jobstack_error *error
 	if (connection == w->shown)
 		return 0;
 	if (idle_s > IDLE_S) /* heartbeats come in every third of the lease */
-		js_sql_stmt(&sql, "SET SESSION wait_timeout=%u", idle_s < IDLE_MOST_S ? idle_s : IDLE_MOST_S);
+		js_sql_stmt(&sql, "SET @js_idle=%u", idle_s < IDLE_MOST_S ? idle_s : IDLE_MOST_S);
 	js_sql_stmt(&sql, "SELECT " JS_ASK_FOR_LOCK(JS_WORKER_LOCK("%k")), w->token, w->token, (uint64_t)0);
 	js_db_pin(db, 1); /* no new connection only for this */
 	status = js_db_query(db, &sql, js_row_number, &got, error);

@@ -150,11 +150,9 @@ void js_exchange_roll_back(struct js_db *db, struct js_exchange *x)
 		if (result != NULL)
 			mysql_free_result(result);
 	}
-	js_buf_str(&back.request.text, "ROLLBACK");
-	if (end->len > 0) {
-		js_buf_char(&back.request.text, ';');
-		js_buf_add(&back.request.text, end->data, end->len - 1);
-	}
+	js_buf_str(&back.request.text, JS_REQUEST_HURRY "ROLLBACK;");
+	js_buf_add(&back.request.text, end->data, end->len);
+	js_buf_add(&back.request.text, JS_REQUEST_REST, sizeof(JS_REQUEST_REST) - 2); /* without the last semicolon */
 	if (db->my != NULL && (back.request.text.failed || end->failed || send_and_read(db, &back) != 0))
 		js_session_end(db);
 	js_request_free(&back.request);

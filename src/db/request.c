@@ -21,6 +21,7 @@ struct writer {
 	unsigned first;		   /* the block's first answer */
 	size_t begin;		   /* where it begins in the text */
 	int behind;		   /* the COMMIT is written */
+	int several;		   /* it is not one block alone, nor one statement */
 	size_t value;		   /* the next of the packet's values */
 	uint64_t sum;		   /* of the rows that the statements so far must have changed (js_sql_count) */
 };
@@ -172,6 +173,24 @@ static void begin_own_statement(struct writer *p)
 		expect_answer(p->e, (struct js_answer){JS_ANSWER_QUIET, 0, 0, 0});
 }
 
+/* Adds TEXT, one of our own statements, if there are others between which a kill can end the packet. */
+static void add_own_statement(struct writer *p, const char *text)
+{
+	if (!p->several)
+		return;
+	begin_own_statement(p);
+	js_buf_str(&p->e->text, text);
+}
+
+/* Whether a statement of SQL (may be NULL) is sent on its own although there are blocks. */
+static int has_large(const struct js_sql *sql)
+{
+	for (unsigned i = 0; sql != NULL && i < sql->statements; i++)
+		if (js_sql_mark(sql, i)->end - (i == 0 ? 0 : js_sql_mark(sql, i - 1)->end) > LARGE)
+			return 1;
+	return 0;
+}
+
 static void begin_user_lock(struct writer *p)
 {
 	if (p->lock == NULL)
@@ -239,7 +258,9 @@ void js_request_transaction(struct js_request *e, const struct js_sql *packet, c
 	reset_request(e);
 	e->blocks = blocks;
 	e->cluster = database == NULL;
+	p.several = !blocks || (!failed && (has_large(packet) || has_large(tail)));
 	p.database = p.lock != NULL ? (uint32_t)js_num_hash(JS_NUM_HASH, database, strlen(database)) : 0;
+	add_own_statement(&p, JS_REQUEST_HURRY);
 	begin_user_lock(&p);
 	begin_own_statement(&p);
 	js_buf_str(&e->text, "START TRANSACTION;");
@@ -256,17 +277,20 @@ void js_request_transaction(struct js_request *e, const struct js_sql *packet, c
 	p.value = 0;
 	for (unsigned i = 0; tail != NULL && i < tail->statements && !failed; i++)
 		add_statement(&p, tail, i, packet->statements + 1);
+	add_own_statement(&p, JS_REQUEST_REST);
 	close_block(&p);
 	finish_request(e, failed);
 }
 
 void js_request_plain(struct js_request *e, const struct js_sql *packet)
 {
-	struct writer p = {.e = e};
+	struct writer p = {.e = e, .several = packet->statements > 1};
 
 	reset_request(e);
+	add_own_statement(&p, JS_REQUEST_HURRY);
 	for (unsigned i = 0; i < packet->statements && !packet->text.failed; i++)
 		add_statement(&p, packet, i, 0);
+	add_own_statement(&p, JS_REQUEST_REST);
 	e->commit_from = e->commit_to = e->n;
 	finish_request(e, packet->text.failed);
 }

@@ -11,6 +11,14 @@
 
 #include "db/sql.h"
 
+/* A kill can end a packet between two of its statements, and the answer before still says that more will follow.  Then
+ * the client waits for the next answer, and the server for the next command, in the transaction.  So a packet of
+ * several statements begins with the first of these and ends with the second: a server that waits in the middle ends
+ * the connection, and its transaction, after two seconds.  @js_idle is for how long a connection may be idle otherwise,
+ * in seconds; NULL: ten minutes.  The end of a packet applies it. */
+#define JS_REQUEST_HURRY "SET SESSION wait_timeout=2;"
+#define JS_REQUEST_REST "SET SESSION wait_timeout=CAST(COALESCE(@js_idle,600) AS UNSIGNED);"
+
 /* One answer of the server. */
 struct js_answer {
 	enum { JS_ANSWER_QUIET, JS_ANSWER_STMT, JS_ANSWER_BLOCK } kind;

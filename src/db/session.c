@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "db/fault.h"
 #include "db/prepared.h"
+#include "db/request.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -31,10 +32,10 @@
  * tests/integration/session_settings.sh sets each variable that there is to its extremes. */
 static const char set_up[] =
 	"SET SESSION /*!80000 max_execution_time=0 */"
-	"/*M!100500 max_statement_time=0,max_session_mem_used=9223372036854775807 */;"
+	"/*M!100500 max_statement_time=0,max_session_mem_used=9223372036854775807 */;" JS_REQUEST_HURRY
 	"SET NAMES utf8mb4;"
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED,READ WRITE;"
-	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,lock_wait_timeout=20,wait_timeout=600,"
+	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,lock_wait_timeout=20,"
 	"net_read_timeout=30,net_write_timeout=60,time_zone='+00:00',"
 	"sql_select_limit=18446744073709551615,sql_big_selects=1,sql_safe_updates=0,sql_auto_is_null=0,unique_checks=1,"
 	"max_sort_length=1024,sort_buffer_size=GREATEST(@@sort_buffer_size,CAST(2097152 AS UNSIGNED)),"
@@ -42,8 +43,8 @@ static const char set_up[] =
 	"/*!80000 ,range_optimizer_max_mem_size=8388608,parser_max_mem_size=@@global.parser_max_mem_size */"
 	"/*!80013 ,use_secondary_engine=OFF */"
 	"/*M!100500 ,join_cache_level=2,join_buffer_size=262144,join_buffer_space_limit=2097152,max_error_count=64,"
-	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=600,idle_readonly_transaction_timeout=600,"
-	"in_predicate_conversion_threshold=0 "
+	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=0,idle_readonly_transaction_timeout=0,"
+	"idle_write_transaction_timeout=0,in_predicate_conversion_threshold=0 "
 	"*/;"
 	"SELECT "
 	"UTC_TIMESTAMP(6),@@global.max_connections,@@session.max_user_connections,@@max_allowed_packet,"
@@ -51,9 +52,10 @@ static const char set_up[] =
 	"/*!80000 ,@@global.super_read_only */;"
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
 	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
-	"'group_replication_single_primary_mode')";
-static const char crowd_query[] = "SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@session.max_user_connections;"
-				  "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+	"'group_replication_single_primary_mode');" JS_REQUEST_REST;
+static const char crowd_query[] =
+	JS_REQUEST_HURRY "SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@session.max_user_connections;"
+			 "SHOW GLOBAL STATUS LIKE 'Threads_connected';" JS_REQUEST_REST;
 
 /* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside
  * of one, waits first until its server has all that was committed anywhere before: so no read answers with old data

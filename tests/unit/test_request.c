@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#define HURRY JS_REQUEST_HURRY
+#define REST JS_REQUEST_REST
 #define LOCK_NAME "'jobstack.b53ba1e3.7.3'"
 
 static struct js_request e;
@@ -55,20 +57,22 @@ static void single(void **state)
 {
 	(void)state;
 	js_request_transaction(&e, &packet, &tail, 0, "db");
-	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS "
-					 "UNSIGNED)-1;DELETE b;INSERT d;SELECT e;COMMIT;SELECT f;");
+	assert_string_equal(e.text.data, HURRY "START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS "
+					       "UNSIGNED)-1;DELETE b;INSERT d;SELECT e;COMMIT;SELECT f;" REST);
 	assert_int_equal(e.text.len, strlen(e.text.data) - 1); /* the last semicolon is not sent */
-	assert_int_equal(e.n, 8);
+	assert_int_equal(e.n, 10);
 	answer_is(0, JS_ANSWER_QUIET, 0, 0);
-	answer_is(1, JS_ANSWER_STMT, 0, 0);
-	answer_is(2, JS_ANSWER_STMT, 1, 1);
-	answer_is(3, JS_ANSWER_STMT, 3, 0);
-	answer_is(4, JS_ANSWER_STMT, 6, 0);
-	answer_is(5, JS_ANSWER_STMT, 7, 0);
-	answer_is(6, JS_ANSWER_QUIET, 0, 0);
-	answer_is(7, JS_ANSWER_STMT, 9, 0);
-	assert_int_equal(e.commit_from, 6);
-	assert_int_equal(e.commit_to, 6);
+	answer_is(1, JS_ANSWER_QUIET, 0, 0);
+	answer_is(2, JS_ANSWER_STMT, 0, 0);
+	answer_is(3, JS_ANSWER_STMT, 1, 1);
+	answer_is(4, JS_ANSWER_STMT, 3, 0);
+	answer_is(5, JS_ANSWER_STMT, 6, 0);
+	answer_is(6, JS_ANSWER_STMT, 7, 0);
+	answer_is(7, JS_ANSWER_QUIET, 0, 0);
+	answer_is(8, JS_ANSWER_STMT, 9, 0);
+	answer_is(9, JS_ANSWER_QUIET, 0, 0);
+	assert_int_equal(e.commit_from, 7);
+	assert_int_equal(e.commit_to, 7);
 	assert_int_equal(e.end.len, 0);
 }
 
@@ -87,11 +91,12 @@ static void block(void **state)
 	assert_int_equal(e.commit_to, 2);
 }
 
-/* A large statement stands between two blocks; the COMMIT is in the second. */
+/* A large statement stands between two blocks; the COMMIT is in the second.  Where a kill can end the packet between
+ * statements, the server does not wait for long. */
 static void large(void **state)
 {
-	static const char first[] = "BEGIN NOT ATOMIC START TRANSACTION;UPDATE a;END;INSERT x'";
-	static const char last[] = "';BEGIN NOT ATOMIC UPDATE b;COMMIT;END;";
+	static const char first[] = "BEGIN NOT ATOMIC " HURRY "START TRANSACTION;UPDATE a;END;INSERT x'";
+	static const char last[] = "';BEGIN NOT ATOMIC UPDATE b;COMMIT;" REST "END;";
 	static char name[3000];
 	struct js_sql sql = {0};
 
@@ -151,11 +156,11 @@ static void cluster(void **state)
 	(void)js_sql_stmt(&sql, "UPDATE a");
 	(void)js_sql_stmt(&sql, "SELECT b");
 	js_request_transaction(&e, &sql, NULL, 0, "db");
-	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;SELECT b;COMMIT;");
-	answer_is(2, JS_ANSWER_STMT, 2, 0);
-	js_request_transaction(&e, &sql, NULL, 0, NULL);
-	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;");
+	assert_string_equal(e.text.data, HURRY "START TRANSACTION;SELECT a INTO @js_a;SELECT b;COMMIT;" REST);
 	answer_is(3, JS_ANSWER_STMT, 2, 0);
+	js_request_transaction(&e, &sql, NULL, 0, NULL);
+	assert_string_equal(e.text.data, HURRY "START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;" REST);
+	answer_is(4, JS_ANSWER_STMT, 2, 0);
 	js_request_transaction(&e, &sql, &tail, 1, NULL); /* what comes behind the COMMIT waits for nobody */
 	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT "
 					 "b;COMMIT;SET STATEMENT wsrep_sync_wait=0 FOR SELECT f;END;");
@@ -171,13 +176,13 @@ static void user_locks(void **state)
 	(void)js_sql_stmt(&sql, "UPDATE a");
 	js_sql_user_lock(&sql, 7, 3, 5);
 	js_request_transaction(&e, &sql, &tail, 0, "db");
-	assert_string_equal(e.text.data,
-			    "DO GET_LOCK(" LOCK_NAME ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" LOCK_NAME
-			    ");SELECT f;");
-	assert_int_equal(e.n, 6);
-	answer_is(2, JS_ANSWER_STMT, 0, 0);
-	assert_int_equal(e.commit_to, 3);
-	answer_is(5, JS_ANSWER_STMT, 2, 0);
+	assert_string_equal(e.text.data, HURRY "DO GET_LOCK(" LOCK_NAME
+					       ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" LOCK_NAME
+					       ");SELECT f;" REST);
+	assert_int_equal(e.n, 8);
+	answer_is(3, JS_ANSWER_STMT, 0, 0);
+	assert_int_equal(e.commit_to, 4);
+	answer_is(6, JS_ANSWER_STMT, 2, 0);
 	assert_string_equal(e.end.data, "DO RELEASE_LOCK(" LOCK_NAME ");");
 	js_request_transaction(&e, &sql, NULL, 1, "db");
 	assert_string_equal(
@@ -187,19 +192,29 @@ static void user_locks(void **state)
 		",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" LOCK_NAME ");END;");
 	assert_int_equal(e.n, 1);
 	js_request_transaction(&e, &sql, NULL, 0, NULL); /* a server that has none */
-	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;COMMIT;");
+	assert_string_equal(e.text.data, HURRY "START TRANSACTION;UPDATE a;COMMIT;" REST);
 	assert_int_equal(e.end.len, 0);
 	js_sql_free(&sql);
 }
 
 static void queries(void **state)
 {
+	struct js_sql sql = {0};
+
 	(void)state;
+	(void)js_sql_stmt(&sql, "SELECT f");
+	(void)js_sql_stmt(&sql, "SELECT g");
 	js_request_plain(&e, &tail);
 	assert_string_equal(e.text.data, "SELECT f;");
 	assert_int_equal(e.n, 1);
 	answer_is(0, JS_ANSWER_STMT, 0, 0);
 	assert_int_equal(e.commit_from, e.n);
+	js_request_plain(&e, &sql);
+	assert_string_equal(e.text.data, HURRY "SELECT f;SELECT g;" REST);
+	assert_int_equal(e.n, 4);
+	answer_is(2, JS_ANSWER_STMT, 1, 0);
+	assert_int_equal(e.commit_from, e.n);
+	js_sql_free(&sql);
 }
 
 int main(void)
