@@ -95,7 +95,7 @@ static void watch_others(struct ledger *l)
 	status = js_watch_look(l->watch, &l->others, &error);
 	l->others_us = jobstack_now_us();
 	outbox_answered(l->outbox, 0);
-	if (status != 0 && result.failed == 0) { /* it is no step: the next one will tell */
+	if (status != 0 && l->others.failed == 0) { /* it is no step: the next one will tell */
 		l->watch_us = jobstack_now_us() + JS_SECOND_US;
 		return;
 	}
