@@ -300,13 +300,13 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	return db->wait_us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)db->wait_us);
 }
 
-/* Can what failed mend itself?  A server that is away can, and a file that is being replaced.  TLS that never worked is
- * set up wrongly. */
+/* Can what failed mend itself?  A server that is away can, one that kills what the session begins with, and a file that
+ * is being replaced.  TLS that never worked is set up wrongly. */
 static int can_mend_itself(const struct js_db *db, unsigned number, const struct jobstack_error *now)
 {
 	if (!db->ever)
 		return js_fault_is_away(number) && now->server_errno != JOBSTACK_WHY_TLS;
-	return js_fault_is_away(number) || now->code == JOBSTACK_EFILE;
+	return js_fault_is_away(number) || js_fault_of(number) == JS_FAULT_KILLED || now->code == JOBSTACK_EFILE;
 }
 
 int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "integration/api.h"
 
+#include "base/clock.h"
 #include "base/num.h"
 #include "core/worker.h"
 
@@ -52,6 +53,7 @@ static void *kill_queries(void *ctx)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct jobstack *handle = NULL;
 	const int most = *(const int *)ctx;
+	uint64_t dice = 1;
 	struct {
 		uint64_t id[64];
 		size_t n;
@@ -59,7 +61,7 @@ static void *kill_queries(void *ctx)
 
 	if (jobstack_open(&handle, &options, &error) != 0)
 		note_failure(THREADS, "the killer can't connect", &error);
-	while (failed[THREADS] == NULL && kills < most) {
+	while (failed[THREADS] == NULL && kills < most && !over) {
 		if (js_handle_ask(handle, take_id, &ids, &error,
 				  "SELECT id FROM information_schema.processlist WHERE id<>CONNECTION_ID() AND "
 				  "user=SUBSTRING_INDEX(USER(),'@',1) AND command<>'Sleep'") != 0)
@@ -69,6 +71,7 @@ static void *kill_queries(void *ctx)
 
 			kills += js_handle_ask(handle, NULL, NULL, &gone, "KILL QUERY %u", ids.id[i]) == 0;
 		}
+		js_clock_nap((int64_t)js_num_jitter(&dice, 4000), NULL);
 	}
 	over = 1;
 	jobstack_free(handle);
@@ -179,6 +182,7 @@ static void *work(void *ctx)
 	while (status == 0 && !over)
 		status = me == THREADS - 1 && getenv("NOSCRIPT") == NULL ? pop(handle, &dice, &error)
 									 : live(handle, &dice, &error);
+	over = 1;
 	if (status != 0)
 		note_failure(me, me == THREADS - 1 ? "a script" : "a worker", &error);
 	jobstack_free(handle);
