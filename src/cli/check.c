@@ -19,13 +19,13 @@ static const char *const kind[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",     [JOBSTACK_FAULT_ATTEMPT] = "attempt",
 	[JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
 
-/* What puts such findings right: text for `jobstack recover`, or NULL. */
+/* What `jobstack recover` does about findings of a kind; NULL: nothing. */
 static const char *const mended[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_CLAIM] = "puts this right as soon as the claim's worker has ended or is dead, "
 				 "unless the claim can't be read",
 	[JOBSTACK_FAULT_DOUBLED] =
-		"takes such entries out of claims of workers that have ended, or are dead. Elsewhere the "
-		"first outcome of an attempt counts, and a second one is left out"};
+		"takes such entries out of claims of workers that have ended or are dead. If a live worker has such an "
+		"entry, only the first outcome of its attempt will count"};
 
 /* One stack's check. */
 struct proof {

@@ -36,7 +36,7 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_CONNECT_TIMEOUT, CLI_JSON, CLI_HELP, CLI_VER
 		{CLI_HELP, "help", NULL, "print this help", NULL}, {CLI_VERSION, "version", NULL, "print the version", NULL}
 #define CLI_OPTS_DATABASE                                                                                              \
 	{CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL},                          \
-		{CLI_CONNECT_TIMEOUT, "connect-timeout", "D", "wait so long for a database that can't be reached or takes no writes\n(default: do not wait)", NULL}
+		{CLI_CONNECT_TIMEOUT, "connect-timeout", "D", "wait up to D for a database that can't be reached or takes no writes\n(default: do not wait)", NULL}
 #define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")", NULL}
 #define CLI_OPTS_STACKS {'s', "stack", "NAME", "the stack; may be repeated (default: $JOBSTACK_STACK, else \"default\")", NULL}
 #define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack (required)", NULL} /* for commands that delete data */

@@ -409,7 +409,7 @@ int cli_fail(struct cli *cli)
 {
 	const char *what = cli_remedy(cli);
 
-	if (cli->error.code == JOBSTACK_ESTOPPED || cli->error.code == 0) /* 0: a function of ours stopped it */
+	if (cli->error.code == JOBSTACK_ESTOPPED || cli->error.code == 0) /* 0: our callback stopped the call */
 		cli_die_by_signal();
 	(void)fflush(stdout);
 	(void)fprintf(stderr, "%s: %s%s%s\n", cli->opts->command, cli->error.text, what == NULL ? "" : ": ",

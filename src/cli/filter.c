@@ -199,8 +199,8 @@ static int find_programs(struct cli *cli, struct cli_filter *f)
 			js_buf_add(&f->programs, &v->number, sizeof(v->number));
 		if (elsewhere.len > 0)
 			cli_tell(cli,
-				 "left out version %s: git runs only in your own directory, where you are: repeat this "
-				 "in %s",
+				 "left out version %s, because git runs only in the current directory, if it is yours: "
+				 "repeat this in %s",
 				 digits, elsewhere.data);
 		js_buf_free(&elsewhere);
 	}

@@ -106,7 +106,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 
 	if (from->len == 0)
 		return 0;
-	/* the path is the database's: a FIFO would not answer, and to open a device may do something */
+	/* the path comes from the database: opening a FIFO may block, and opening a device may have side effects */
 	all.fd = stat(from->path.data, &st) == 0 && !S_ISREG(st.st_mode)
 			 ? (errno = EINVAL, -1)
 			 : open(from->path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -135,7 +135,7 @@ static struct shown {
 	FILE *pager;
 } shown;
 
-/* What the database has of it: for a terminal, safe. */
+/* Prints the end of standard error that the database has; on a terminal without control characters. */
 static int print_tail(struct cli *cli, const struct search *s, int to)
 {
 	struct js_buf safe = {0};

@@ -117,7 +117,7 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		add_json(r, &s->c);
 }
 
-/* Reports that the recovery of a worker failed; the others go on, and so does the caller. */
+/* Reports that the recovery of a worker failed.  The caller continues, as the recovery of the others did. */
 static int keep_failure(struct cli_recovery *r, int status, const struct js_watch_result *result)
 {
 	if (status == 0 || result->failed == 0 || status != result->failed)

@@ -175,7 +175,7 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		status = deliver_outcomes(cli, &all[i]);
 		if (status == 0)
 			failed |= print_replayed(cli, &all[i], n > 1);
-		else if (status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED) { /* the other files can be */
+		else if (status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED) { /* try the other files */
 			bad = cli_fail(cli);
 			js_error_clear(&cli->error);
 			status = 0;

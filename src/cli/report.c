@@ -132,8 +132,9 @@ static int read_findings(struct cli *cli, struct insight_io *io)
 	status = insight_io_read(cli->handle, io, show_attempts, &progress, &cli->error);
 	cli_progress_end(&progress);
 	if (status == 0 && io->unindexed)
-		cli_say(cli, "this account may not write the index of files: those that nobody has indexed yet (by "
-			     "`jobstack history` or `report --io`) are left out");
+		cli_say(cli,
+			"this account may not write the index of files, so files that are not in it yet are left out: "
+			"`jobstack report --io` of an account that may write adds them");
 	return status;
 }
 

@@ -53,8 +53,8 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 /* The same; a stack that does not exist is JOBSTACK_NOTHING, and no error. */
 int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
 
-/* The highest number of an entry of stack ID that is there, if it is less than *LAST.  A damaged `tail` must not make
- * anybody look through numbers that nothing has. */
+/* Lowers *LAST to the highest number of an entry that stack ID has.  Otherwise a damaged `tail` would make callers scan
+ * numbers that no entry has. */
 int js_stack_last(struct jobstack *handle, uint64_t id, uint64_t *last, struct jobstack_error *error);
 
 /* May a new stack have this valid name?  0, or JOBSTACK_EUSAGE. */

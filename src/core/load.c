@@ -180,7 +180,7 @@ static void skip_outcome(struct skipping *s, const struct jobstack_outcome *o, i
 		s->first = o->entry;
 }
 
-/* An entry, its last attempt, whether it is dead, and whether it is in a place from which it is handed out. */
+/* An entry, its last attempt, whether it is dead, and whether it is in a span or another claim. */
 static void take_elsewhere(void *ctx, const struct js_row *row)
 {
 	struct skipping *s = ctx;
@@ -220,7 +220,7 @@ int js_worker_skip(struct jobstack_worker *w, const struct jobstack_outcome *out
 	if (s.skipped > 0)
 		js_log(js_db_log(w->handle->db), JOBSTACK_LOG_WARNING,
 		       "the ledger is damaged: %" PRIu64 " of the entries of worker %" PRIu64 " (entry %" PRIu64
-		       " is the first) had an outcome or another place already, which counts",
+		       " is the first) had an outcome already, or are queued elsewhere, and are left out",
 		       s.skipped, w->id, s.first);
 	else if (refused)
 		return js_worker_refuse_claim(w, error);

@@ -68,9 +68,9 @@ int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_
 int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack_error *error);
 
 /* For a transaction of WORKER with these outcomes that a key refused, which only a damaged ledger makes possible: marks
- * those JS_SKIPPED that have come to an end elsewhere (the first outcome of an attempt counts), or that RECOVERING need
- * not put back, and logs it.  Returns JS_DB_DUPLICATE: try again without them, or an error. With REFUSED 0 there need
- * not be any. */
+ * those JS_SKIPPED that have an outcome already (the first outcome of an attempt counts), or that a recovery
+ * (RECOVERING) need not put back, and logs it.  Returns JS_DB_DUPLICATE: try again without them, or an error.  With
+ * REFUSED 0 it is no error if there are none. */
 int js_worker_skip(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n, int recovering,
 		   int refused, struct jobstack_error *error);
 

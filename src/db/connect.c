@@ -300,8 +300,8 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	return db->wait_us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)db->wait_us);
 }
 
-/* Can what failed mend itself?  A server that is away can, one that kills what the session begins with, and a file that
- * is being replaced.  TLS that never worked is set up wrongly. */
+/* Can the failure end by itself?  It can if the server is away or kills the first statements of the session, or if the
+ * file is being replaced.  TLS that never worked is set up wrongly. */
 static int can_mend_itself(const struct js_db *db, unsigned number, const struct jobstack_error *now)
 {
 	if (!db->ever)

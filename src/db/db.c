@@ -223,7 +223,7 @@ struct limits {
 	int64_t away_us, conflict_us, table_us; /* after an outage; after a conflict of locks; while a table is gone */
 };
 
-/* Is a table not there that was?  Somebody may be replacing it (an online schema change), which takes a moment. */
+/* Is a table missing that was there before?  Somebody may be replacing it for a moment (an online schema change). */
 static int is_table_replaced(const struct js_db *db, const struct js_exchange *x)
 {
 	return x->number == JS_FAULT_NO_TABLE && db->has_tables;
@@ -297,7 +297,7 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 	if (x->fault == JS_FAULT_SKIPPED)
 		return js_error_set(
 			error, JOBSTACK_EBUG,
-			"the database %s does not have the rows that this change needs: nothing was changed",
+			"the database %s does not have the rows that this change needs, so nothing was changed",
 			db->where);
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }

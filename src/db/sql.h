@@ -84,8 +84,8 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
  * is added, but not expected once more. */
 void js_sql_count(struct js_sql *sql, uint64_t n);
 
-/* It is ordinary that a guard stops this packet, because others are faster.  Other packets are sent again after that,
- * in case the server has skipped the statement that the guard looked at. */
+/* A guard often stops this packet, because another program was faster: then it is not sent again.  Other packets are,
+ * in case the server has skipped the statement before the guard. */
 void js_sql_race(struct js_sql *sql);
 
 /* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER; with JS_SQL_GUARD it is a guard as well. */

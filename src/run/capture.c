@@ -215,7 +215,8 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 	return 0;
 }
 
-/* A link is followed if it is the user's own, or root's: another user could have it replace any file of theirs. */
+/* A link is followed only if it is the user's own, or root's: another user could make it point to any file of this
+ * user, which would be overwritten. */
 static int open_own(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, fd = open(path, flags | O_NOFOLLOW, 0666);
@@ -242,6 +243,7 @@ int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 		if (js_file_make_parent(path) != 0)
 			return js_error_file(error, "can't make the directory %.*s", (int)(slash - path), path);
 	}
-	return errno == ELOOP ? js_error_set(error, JOBSTACK_EFILE, "can't write %s: the link is not yours", path)
+	return errno == ELOOP ? js_error_set(error, JOBSTACK_EFILE,
+					     "can't write %s: it is a symbolic link of another user", path)
 			      : js_error_file(error, "can't write %s", path);
 }

@@ -34,7 +34,7 @@ static const char *remedy_server(unsigned why)
 	case 1665:
 		return "ask the server's administrator to set binlog_format=ROW in its option file, or to run SET "
 		       "GLOBAL binlog_format=ROW";
-	case 1461: return "ask the server's administrator to raise max_prepared_stmt_count by 1 at least";
+	case 1461: return "ask the server's administrator to raise max_prepared_stmt_count by at least 1";
 	case 1197: return "ask the server's administrator to raise max_binlog_cache_size";
 	case 4082: return "ask the server's administrator to raise connection_memory_limit";
 	case 1047: /* Galera */

@@ -10,7 +10,7 @@ static const struct js_opt table[] = {
 	JS_WORKER_OPTIONS_OF_DISPLAY(NULL, "default: on a terminal"),
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D",
 	 "end after this time without work; until then, wait for entries from a running push or given back by "
-	 "other workers (default 60s); the last worker waits longer for the entries of one that is silent",
+	 "other workers (default 60s); the last worker waits longer if one that holds entries sends no heartbeats",
 	 NULL},
 	{JS_WORKER_MARGIN, "margin", "D",
 	 "under Slurm: start an entry only if it will probably end at least D before the job does (default: --grace "
@@ -25,8 +25,7 @@ static const struct js_opt table[] = {
 	 NULL}, /* as --dry-run, for names on standard input, each with a NUL */
 	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL},
 	{JS_WORKER_CONNECT_TIMEOUT, "connect-timeout", "D",
-	 "before the first entry: wait so long for a database that can't be reached or takes no writes (default 2m)",
-	 NULL},
+	 "at the start: wait up to D for a database that can't be reached or takes no writes (default 2m)", NULL},
 	{'q', "quiet", NULL, "print only errors", NULL},
 	{'v', "verbose", NULL, "print more", NULL},
 	{JS_WORKER_HELP, "help", NULL, "print this help", NULL},

@@ -116,7 +116,8 @@ static unsigned find_error_number(const char *text)
 	return js_logfile_says_full(text) ? JS_LOGFILE_FULL : number;
 }
 
-/* Waits for its end, or brings it about if STATUS is not 0 already.  Its error, or its last line, becomes ours. */
+/* Waits for its end, or brings it about if STATUS is not 0 already.  Its first line that begins with "ERROR", else
+ * its last line, becomes our error's text. */
 static int end_client(struct client *c, int status, struct jobstack_error *error)
 {
 	char text[1000] = "", *line, *last = text;
@@ -334,8 +335,8 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 	    !S_ISREG(ours.st_mode) || fchmod(fd, 0600) != 0) {
 		js_file_close(&fd);
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another backup is writing %s, or that is somebody else's or no ordinary file: try "
-				    "again, or give another name",
+				    "another backup is writing %s, or it is not a regular file of yours: try again, or "
+				    "give another name",
 				    path);
 	}
 	out = ftruncate(fd, 0) == 0 ? gzdopen(fcntl(fd, F_DUPFD_CLOEXEC, 3), "wb1") : NULL;
@@ -379,7 +380,7 @@ int js_backup_load(const struct js_backup *b, const char *file, struct jobstack_
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;
 	int status = feed_client(b, file, NULL, &own);
 
-	/* what is no SQL is the file's fault, not the server's */
+	/* a file with something else than SQL is wrong itself, so the server is not to blame */
 	if (status == JOBSTACK_ENODB)
 		return js_error_why(error,
 				    own.server_errno == 0 || own.server_errno == PARSE_ERROR ? JOBSTACK_EFILE : status,

@@ -29,8 +29,9 @@ static int run_as_admin(const struct js_server_options *o, struct js_server_info
 	return js_backup_sql(&admin, sql, error);
 }
 
-/* SELECT is enough to lock rows, for which workers would wait.  A session's limits are its own to change; so the server
- * itself looks for sessions of these accounts that hold locks, and ends them.  A client that only reads holds none. */
+/* SELECT is enough to lock rows, for which workers would wait.  A session can change its own limits.  So an event of
+ * the server looks for sessions of these accounts that hold locks, and ends them.  A client that only reads holds none.
+ */
 #define WATCH                                                                                                          \
 	"SET GLOBAL event_scheduler=ON;\nDROP EVENT IF EXISTS jobstack_readers;\nDELIMITER //\n"                       \
 	"CREATE EVENT jobstack_readers ON SCHEDULE EVERY 2 SECOND DO BEGIN DECLARE reader BIGINT UNSIGNED DEFAULT 0; " \

@@ -372,7 +372,7 @@ static int start_new_server(struct start *s)
 	if (s->net.odd)
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "on this machine %s is a loopback address, so the server listens on all addresses of the "
-		       "machine",
+		       "machine: to avoid that, give --bind an address",
 		       s->net.host);
 	if (s->net.n > 1 && !s->program.mysql && s->program.version < 1011) {
 		char all[JS_NET_LISTEN];
@@ -380,8 +380,8 @@ static int start_new_server(struct start *s)
 		memcpy(all, s->net.listen, sizeof(all));
 		js_net_use_first(&s->net);
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "%s has the addresses %s, and MariaDB before 10.11 can listen on one only: on %s", s->net.host,
-		       all, s->net.listen);
+		       "%s has the addresses %s, but MariaDB before 10.11 can listen on one only: it listens on %s",
+		       s->net.host, all, s->net.listen);
 	}
 	warn_of_low_limits(s);
 	JS_TRY(js_upgrade_check(&s->work.layout, &s->program, s->error));

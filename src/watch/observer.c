@@ -21,7 +21,7 @@
 #define CONFIRM_EVERY_US (3 * JS_SECOND_US)
 #define FRESH_US (10 * JS_SECOND_US) /* idle workers send heartbeats more often than that */
 #define LEFT_US                                                                                                        \
-	(20 * JS_SECOND_US) /* so often a look also asks for claims of ended workers: there are none, but for damage   \
+	(20 * JS_SECOND_US) /* how often a look also asks for claims of ended workers, which only damage leaves behind \
 			     */
 #define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US)
 
@@ -135,8 +135,8 @@ static int check_stop(const struct js_round *round)
 	return js_error_set(round->error, JOBSTACK_ESTOPPED, "stopped");
 }
 
-/* A recovery failed: 0 if the others can be tried.  That of one of the round's stack is kept for the end; another stack
- * may have been dropped. */
+/* A recovery failed with STATUS.  Returns 0 if other recoveries can be tried.  A failure in the round's stack is kept
+ * for the end; another stack may have been dropped. */
 static int pass_failure(const struct js_round *round, int is_of_round, int status)
 {
 	if (status == JOBSTACK_ENODB || status == JOBSTACK_ESTOPPED)
@@ -308,8 +308,8 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-/* Notes what S means for a worker that has nothing to do: an older one that is there, or entries of a worker that is
- * silent for longer than a live one would be, and whose watch began at SINCE. */
+/* Notes what S means for a worker that has nothing to do: an older worker is alive, or a worker with entries is silent
+ * for longer than a live one would be.  Its watch began at SINCE_US. */
 static void note_other(const struct js_watch *w, const struct js_suspect *s, int64_t since_us,
 		       struct js_watch_result *result)
 {

@@ -94,9 +94,9 @@ struct js_watch_result {
 	int64_t still_us;  /* since when some worker with entries, no script, has sent no heartbeat; INT64_MAX: there is
 			      none */
 	int elder;	   /* an older worker has sent a heartbeat lately: it will see what the caller sees */
-	int64_t over_us;   /* some worker with entries is silent for longer than a live one would be, and they are
-			      recovered at this moment, the latest; 0: there is none */
-	char silent[400];  /* about it, as of js_watch_words */
+	int64_t over_us;  /* when the entries of the last worker will be recovered that is silent for longer than a live
+			     one would be; 0: there is none */
+	char silent[400]; /* about it, as of js_watch_words */
 };
 
 /* ----------------------------------------------------------------------------------------- with the heartbeats */

@@ -45,7 +45,7 @@ struct ledger {
 	int64_t watch_us;	       /* when they are looked at next */
 	struct js_watch_result others; /* what the last look found, */
 	int64_t others_us;	       /* which was then */
-	int64_t told_us;	       /* `idle_since_us` when it was said for whom the worker stays */
+	int64_t told_us;	       /* `idle_since_us` when the worker last printed for whom it stays */
 	char same_cwd[4096];	       /* another name of that directory; "": not known yet */
 	int limited;		       /* the stack has max_running */
 	int in_job;		       /* of Slurm */

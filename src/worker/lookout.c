@@ -13,7 +13,7 @@
 
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOKED_US (3 * JS_SECOND_US) /* what a look saw so long ago may have changed */
+#define LOOKED_US (3 * JS_SECOND_US) /* what a look saw longer ago may have changed */
 #define DISPLAY_US JS_SECOND_US	     /* how often the stack is read for the display, at first */
 
 void lookout_note_claim(struct ledger *l, int dry)
@@ -109,7 +109,7 @@ static void watch_others(struct ledger *l)
 	}
 }
 
-/* With no older worker alive: whether this one has to be there, because a retry will be due, or because another worker
+/* Whether this worker has to stay, because no older one is alive and a retry will be due, or because another worker
  * with entries is silent.  A dead one may hold the only entries, and its lease may end long after --idle-timeout. */
 static int must_stay(struct ledger *l, int64_t now)
 {

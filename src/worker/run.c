@@ -408,7 +408,7 @@ static void pause_failing_stack(struct run *r)
 }
 
 /* The database may be away, or another session may hold the stack's row for long: wait for it, as each step does.  A
- * call retries what can mend itself for some seconds, so an error that came at once can't. */
+ * call retries for some seconds what can end by itself, so an error that comes at once is final. */
 static int begin_worker(struct run *r, struct jobstack_error *error)
 {
 	struct pollfd signals = {.fd = r->supervisor.signals, .events = POLLIN};

@@ -52,8 +52,8 @@ kill -TERM "$keeper"
 wait "$keeper"
 check 'the audit' audit five
 
-# What a command has open, while connections are ended and made anew, which takes long here: what the worker was given, no socket
-# of the worker's.  On an old kernel, too.
+# Which descriptors a command has while the worker connects again, which takes long here: those that the worker was given, and no
+# socket of the worker's.  On an old kernel, too.
 cat >has.c <<'END'
 #include <fcntl.h>
 #include <sys/stat.h>

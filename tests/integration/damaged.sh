@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Damaged claims stop no stack: what has an outcome already is left out and said, the rest comes back, other workers' entries as
-# well, and `jobstack check` names the command.  The damage is made by SQL.
+# Damaged claims stop no stack.  Entries that have an outcome already are left out with a message, the others come back, other
+# workers' entries as well, and `jobstack check` names the command.  The damage is made by SQL.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"

@@ -107,7 +107,7 @@ is '... ends who follows it' "$status" 2
 check 'a drop' jobstack drop -q -s long --yes
 is '... leaves nothing' "$(sql 'SELECT COUNT(*) FROM stream LEFT JOIN stack USING(stack_id) WHERE name IS NULL OR name="long"') $(sql 'SELECT COUNT(*) FROM closed LEFT JOIN stack USING(stack_id) WHERE name IS NULL')" '0 0'
 
-# ---- what reads, and is told to end while its query waits: it dies by that signal, and has nothing to say
+# ---- commands that read, and get a signal while their query waits, die by that signal and print nothing
 sql_admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -e "$1"; }
 mkfifo orders
 "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -n -N -B follow <orders >answers &

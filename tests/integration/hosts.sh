@@ -86,7 +86,7 @@ each_once alone a 600
 is '... each command ran once' "$(sort -u alone.ran | wc -l) $(wc -l <alone.ran)" '600 600'
 check 'the audit' on_a audit alone
 
-# what begins while no server takes writes waits: a worker of itself, a command if it is told to
+# while no server takes writes, a worker that starts waits, and a command waits with --connect-timeout
 numbered 1 3 | jobstack push -q -s begin >/dev/null
 read_only "$a" 1
 check 'a command that is not told to ends' says 69 'it is read-only' jobstack status --defaults-file one.cnf

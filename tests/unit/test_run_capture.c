@@ -175,7 +175,7 @@ static void test_open(void **state)
 		assert_int_equal(lchown("link", 4711, 4711), 0);
 		error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 		assert_int_equal(js_capture_open("link", &fd, &error), JOBSTACK_EFILE);
-		assert_string_equal(error.text, "can't write link: the link is not yours");
+		assert_string_equal(error.text, "can't write link: it is a symbolic link of another user");
 	}
 	assert_int_equal(stat("o/p/q.log", &st), 0);
 	assert_int_equal(st.st_size, 4);
