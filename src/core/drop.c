@@ -100,7 +100,6 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	token_sql(d, &sql);
 	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE",
 		    id);
-	js_sql_count(&sql, 1);
 	js_sql_must(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);
 	for (int again = 0; again < 2; again++) { /* a promotion may take a span past the first DELETE */
 		js_sql_only(&sql, JS_SQL_CLUSTER);

@@ -116,6 +116,7 @@ static void take_worker(void *ctx, const struct js_row *row)
 	w->lease_us = js_row_i64(row, 4);
 	w->kills_len = row->len[5];
 	(void)snprintf(w->kills, sizeof(w->kills), "%s", row->col[5] == NULL ? "" : row->col[5]);
+	w->reopened = js_row_u64(row, 6) != 0;
 	js_file_random(w->next, sizeof(w->next));
 }
 
@@ -133,11 +134,12 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 	w->stack = *stack;
 	w->born_us = -1; /* unknown here, so it is not compared */
 	/* the seq first: if anything moves behind it, the compare-and-set on it will not match */
-	status = js_handle_ask(handle, take_worker, w, error,
-			       "SELECT worker_id,token,seq,kind,lease_us,kills FROM worker WHERE worker_id=%u AND "
-			       "stack_id=%u AND ended "
-			       "IS NULL",
-			       id, stack->id);
+	status = js_handle_ask(
+		handle, take_worker, w, error,
+		"SELECT worker_id,token,seq,kind,lease_us,kills,slots=0 FROM worker WHERE worker_id=%u AND "
+		"stack_id=%u AND ended "
+		"IS NULL",
+		id, stack->id);
 	if (status == 0 && w->id == 0)
 		status = JOBSTACK_NOTHING;
 	if (status == 0) {
@@ -197,20 +199,27 @@ static void take_elsewhere(void *ctx, const struct js_row *row)
 	"t.stack_id=e.stack_id AND IF(t.ids IS NULL,e.entry_id BETWEEN t.lo AND t.hi,"                                 \
 	"LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),SUBSTR(t.ids,t.lo*11+1,(t.hi-t.lo+1)*11))>0)"
 
+/* Its worker o has not ended, and was not reopened after that (js_recover_left). */
+#define NOT_LEFT "o.ended IS NULL AND o.slots>0"
+
 int js_worker_skip(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, int recovering,
 		   int refused, struct jobstack_error *error)
 {
 	struct skipping s = {w, outcomes, n, 0, 0};
 	struct js_sql sql = {0};
 
-	/* of two claims the later worker's keeps the entry, so that two recoveries at once never both leave it out */
+	/* In a claim an entry without an outcome counts.  Of two claims one keeps the entry, also if both are recovered
+	 * at once: that of a worker which has not ended, else the one of the later worker. */
 	js_sql_add(&sql,
 		   "SELECT e.entry_id,COALESCE((SELECT MAX(a.attempt) FROM attempt a WHERE a.stack_id=e.stack_id AND "
 		   "a.entry_id=e.entry_id),0),EXISTS(SELECT 1 FROM dead d WHERE d.stack_id=e.stack_id AND "
-		   "d.entry_id=e.entry_id),%u AND (EXISTS(SELECT 1 FROM span t WHERE " HOLDS
-		   ") OR EXISTS(SELECT 1 FROM claim t WHERE " HOLDS " AND t.worker_id>%u)) FROM entry e WHERE "
-		   "e.stack_id=%u AND e.entry_id IN(NULL",
-		   (uint64_t)(recovering != 0), w->id, w->stack.id);
+		   "d.entry_id=e.entry_id),%u AND (EXISTS(SELECT 1 FROM span t WHERE " HOLDS ") OR EXISTS(SELECT 1 "
+		   "FROM claim t LEFT JOIN worker o ON o.worker_id=t.worker_id WHERE " HOLDS
+		   " AND t.worker_id<>%u AND IF(" NOT_LEFT ",%u OR t.worker_id>%u,%u AND t.worker_id>%u) AND NOT "
+		   "EXISTS(SELECT 1 FROM attempt a WHERE a.stack_id=t.stack_id AND a.entry_id=e.entry_id AND "
+		   "a.attempt=t.attempt))) FROM entry e WHERE ",
+		   (uint64_t)(recovering != 0), w->id, (uint64_t)w->reopened, w->id, (uint64_t)w->reopened, w->id);
+	js_sql_add(&sql, "e.stack_id=%u AND e.entry_id IN(NULL", w->stack.id);
 	for (size_t i = 0; i < n; i++)
 		js_sql_add(&sql, ",%u", outcomes[i].entry);
 	js_sql_stmt(&sql, ")");

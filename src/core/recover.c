@@ -17,7 +17,6 @@
 struct lost_worker {
 	uint64_t worker, seq;
 	const unsigned char *token; /* NULL: by seq */
-	int reopened;		    /* it had ended before */
 };
 
 /* One try; 1 if it has ended (*ENDED), or is not that one, or moved while it was read. */
@@ -25,16 +24,15 @@ static int recover_once(struct jobstack *handle, const struct js_stack *stack, c
 			const char *reason, uint64_t *taken, int *ended, struct jobstack_error *error)
 {
 	uint64_t closed;
-	struct js_worker_end end = {.reason = reason,
-				    .lost = reason == NULL ? "the worker is gone" : reason,
-				    .damaged = who->reopened,
-				    .closed = &closed};
+	struct js_worker_end end = {
+		.reason = reason, .lost = reason == NULL ? "the worker is gone" : reason, .closed = &closed};
 	struct jobstack_worker *w;
 	int status = js_worker_load(handle, stack, who->worker, &w, error), is_it;
 
 	*ended = status == JOBSTACK_NOTHING;
 	if (status != 0)
 		return status;
+	end.damaged = w->reopened;
 	is_it = who->token != NULL ? memcmp(who->token, w->token, sizeof(w->token)) == 0 : who->seq == w->seq;
 	*ended = who->token != NULL && !is_it;
 	status = is_it ? js_worker_finish(w, &end, error) : JOBSTACK_NOTHING;
@@ -63,7 +61,7 @@ static int recover_lost_worker(struct jobstack *handle, const char *stack, const
 int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
 		     uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, seq, NULL, 0};
+	const struct lost_worker who = {worker, seq, NULL};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
@@ -71,7 +69,7 @@ int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
 			 const char *reason, uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, 0, token, 0};
+	const struct lost_worker who = {worker, 0, token};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
@@ -87,12 +85,13 @@ static int reopen_worker(struct jobstack *handle, uint64_t stack, uint64_t worke
 	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql,
 		    "INSERT IGNORE INTO worker(worker_id,token,stack_id,kind,started,beat,ended,lease_us,slots,newest) "
-		    "VALUES(%u,%k,%u,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,1,0)",
+		    "VALUES(%u,%k,%u,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,0,0)",
 		    worker, token, stack);
-	js_sql_must(&sql,
-		    "UPDATE worker SET ended=NULL,seq=seq+1,token=%k,reason=NULL,kills=NULL WHERE worker_id=%u AND "
-		    "stack_id=%u AND ended IS NOT NULL",
-		    token, worker, stack);
+	js_sql_must(
+		&sql,
+		"UPDATE worker SET ended=NULL,slots=0,seq=seq+1,token=%k,reason=NULL,kills=NULL WHERE worker_id=%u AND "
+		"stack_id=%u AND ended IS NOT NULL",
+		token, worker, stack);
 	js_sql_stmt(
 		&sql,
 		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
@@ -113,7 +112,7 @@ int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_ru
 			  struct jobstack_error *error)
 {
 	unsigned char token[16];
-	struct lost_worker who = {.token = token, .reopened = 1};
+	struct lost_worker who = {.token = token};
 	struct js_stack s;
 	int status;
 

@@ -231,8 +231,8 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 }
 
 /* How many more may run: @js_room.  While the row in `gate` is locked, no other pop adds to this count.  Two reads
- * without a subquery: one that is killed in a subquery goes on with a part of the sum.  The guard before the COMMIT
- * counts the rows of both. */
+ * without a subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does nothing,
+ * @js_room stays NULL, and nothing is taken. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql, "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",
@@ -242,7 +242,6 @@ static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_
 		    "SELECT IF(max_running IS NULL,%u,CAST(max_running AS SIGNED)-@js_open) INTO @js_room FROM stack "
 		    "WHERE stack_id=%u",
 		    (uint64_t)k, stack->id);
-	js_sql_count(sql, 1);
 }
 
 /* What is read of the span that is locked, and what follows for the pop: @js_n entries are taken from @js_from, a

@@ -310,6 +310,9 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 {
 	if (!row->stack)
 		return js_stack_refuse_gone(w->stack.name, error);
+	if (row->found && row->token && !row->ended && row->born_us == w->born_us && row->seq == w->seq)
+		return js_error_set(error, JOBSTACK_ENODB,
+				    "the database killed the step of worker %" PRIu64 " again and again", w->id);
 	if (was_set_back(w, row))
 		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it no longer has %sworker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last updates of " : "", w->id);
@@ -440,7 +443,9 @@ static int take_step_once(struct jobstack_worker *w, const struct jobstack_step 
 	if (status == JS_DB_GUARD)
 		status = settle_step(w, lost, 0, error);
 	JS_THEN(status, take_in_batch(&s, committed, error));
-	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
+	/* a duplicate is tried again without some outcomes, and an earlier try may still arrive */
+	w->unsettled = (status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB)) ||
+		       (status == JS_DB_DUPLICATE && (lost || w->unsettled));
 	w->unsettled_us = first;
 	w->unsettled_n = n;
 	w->unsettled_k = k;

@@ -9,7 +9,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +46,7 @@ int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *s
 			    fresh);
 	js_stack_mark_sql(&sql, stack->id);
 	js_worker_insert_sql(&sql, stack, token, script, o);
+	js_sql_guard(&sql, 1); /* it is not being dropped */
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%k",
 		    id != 0 ? "blocks the first try of a pop, whose reply was lost" : "popped nothing", token);
 	js_sql_count(&sql, 1);
@@ -55,8 +55,7 @@ int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *s
 			status == JS_DB_DUPLICATE)) /* an existing key is our own, from a try whose reply was lost */
 		memcpy(token, fresh, sizeof(fresh));
 	if (status == JS_DB_GUARD)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another program ended worker %" PRIu64 " as soon as it had begun", id);
+		return js_stack_refuse(handle, stack->name, error);
 	return status == JS_DB_DUPLICATE ? 0 : status;
 }
 

@@ -23,6 +23,7 @@ struct jobstack_worker {
 	uint64_t kills_len;	      /* how long it was when the worker was loaded */
 	size_t closed_len;	      /* how long the column `closed` is, if nobody has emptied it */
 	int script;		      /* it is a script's pop */
+	int reopened;		      /* it had ended, and left a claim (jobstack_recover_left): its slots are 0 */
 	uint64_t shown;		      /* the connection that holds the worker's user lock; 0: none does */
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;

@@ -253,11 +253,12 @@ static int prepare_try(struct js_db *db, struct js_exchange *x, const struct lim
 
 /* A guard stopped it.  MariaDB may have skipped the statement that the guard looks at, so only a guard that stops it
  * again and again is believed.  (Servers without blocks skip nothing.) */
-static int may_have_been_skipped(struct js_exchange *x)
+static int may_have_been_skipped(const struct js_db *db, struct js_exchange *x)
 {
 	if (x->fault == JS_FAULT_SKIPPED)
-		return ++x->stopped < SKIPS_MAX;
-	return x->fault == JS_FAULT_GUARD && x->request.blocks && !x->packet->races && ++x->stopped < GUARDS_MAX;
+		return ++x->skipped < SKIPS_MAX;
+	return x->fault == JS_FAULT_GUARD && x->request.blocks && !x->packet->races && !js_db_is_stopped(db) &&
+	       ++x->stopped < GUARDS_MAX;
 }
 
 /* After a try that failed: cleans up. Returns whether to try again. */
@@ -273,7 +274,7 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 		js_log(&db->log, JOBSTACK_LOG_INFO, "a table is missing, trying again: %s", db->last_error);
 		return js_clock_mono_us() < limits->table_us;
 	}
-	if ((x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED && !may_have_been_skipped(x)) ||
+	if ((x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED && !may_have_been_skipped(db, x)) ||
 	    js_clock_mono_us() >= limits->conflict_us)
 		return 0;
 	js_log(&db->log, JOBSTACK_LOG_DEBUG, "running the transaction again: %s (%u)", db->last_error, x->number);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEADLOCK 1213
 #define LOST_CONNECTION 2013 /* the connectors' number for it */
 
 static const struct js_answer *expected_answer(const struct js_exchange *x)
@@ -85,7 +86,7 @@ static enum js_fault fault_of_try(const struct js_db *db, const struct js_exchan
 		return fault;
 	if (!x->request.blocks || a == NULL)
 		return JS_FAULT_OTHER;
-	if (strstr(db->last_error, "@`js_sum`") != NULL)
+	if (strstr(db->last_error, "js_sum") != NULL)
 		return JS_FAULT_SKIPPED;
 	return strstr(db->last_error, "row_count()") != NULL ? fault : JS_FAULT_OTHER;
 }
@@ -171,6 +172,6 @@ int js_exchange_may_be_committed(const struct js_exchange *x)
 	if (r->blocks && x->answered <= r->commit_to) /* the error does not say which statement of the block failed;
 							 only plain reads follow the COMMIT */
 		return x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_SKIPPED && x->fault != JS_FAULT_DUPLICATE &&
-		       x->fault != JS_FAULT_AGAIN;
+		       x->number != DEADLOCK;
 	return x->answered > r->commit_to;
 }

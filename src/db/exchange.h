@@ -20,7 +20,7 @@ struct js_exchange {
 	struct js_request request;
 	/* how the last try ended */
 	unsigned number, answered; /* the error's number, 0 for none; how many answers came before it */
-	unsigned stopped;	   /* tries that a guard stopped */
+	unsigned stopped, skipped; /* tries that a guard stopped; that the guard of the sum did */
 	enum js_fault fault;
 };
 
