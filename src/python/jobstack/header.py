@@ -3,6 +3,16 @@
 import ctypes
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 
+
+class _Sized(ctypes.Structure):
+    """Begins with its size. What its ..._INIT macro does not start as 0 is in _start_."""
+    _start_ = dict()
+
+    @classmethod
+    def init(cls):
+        return cls(size=ctypes.sizeof(cls), **cls._start_)
+
+
 JOBSTACK_ABI = 1
 JOBSTACK_VERSION = "0.2.0"
 JOBSTACK_OK = 0
@@ -59,7 +69,7 @@ class jobstack_bytes(ctypes.Structure):
     ]
 
 
-class jobstack_options(ctypes.Structure):
+class jobstack_options(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("defaults_file", c_char_p),
@@ -76,12 +86,6 @@ class jobstack_options(ctypes.Structure):
         ("os_user", c_char_p),
         ("first_us", c_int64),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
 
 
 class jobstack_status(ctypes.Structure):
@@ -118,7 +122,7 @@ class jobstack_status(ctypes.Structure):
     ]
 
 
-class jobstack_policy(ctypes.Structure):
+class jobstack_policy(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("max_attempts", c_int32),
@@ -129,22 +133,11 @@ class jobstack_policy(ctypes.Structure):
         ("priority", c_int32),
         ("strict_order", c_int64),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        new.max_attempts = -1
-        new.max_losses = -1
-        new.retry_delay_us = -1
-        new.max_running = -1
-        new.max_failures = -1
-        new.priority = -2147483648
-        new.strict_order = -1
-        return new
+    _start_ = dict(max_attempts=-1, max_losses=-1, retry_delay_us=-1, max_running=-1, max_failures=-1, priority=-2147483648,
+                   strict_order=-1)
 
 
-class jobstack_push_options(ctypes.Structure):
+class jobstack_push_options(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("unique", c_int),
@@ -156,14 +149,8 @@ class jobstack_push_options(ctypes.Structure):
         ("origin", c_void_p),
     ]
 
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
 
-
-class jobstack_push_result(ctypes.Structure):
+class jobstack_push_result(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("pushed", c_uint64),
@@ -171,12 +158,6 @@ class jobstack_push_result(ctypes.Structure):
         ("before", c_uint64),
         ("bad", c_uint64),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
 
 
 class jobstack_entry(ctypes.Structure):
@@ -191,7 +172,7 @@ class jobstack_entry(ctypes.Structure):
     ]
 
 
-class jobstack_batch(ctypes.Structure):
+class jobstack_batch(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("worker", c_uint64),
@@ -200,14 +181,8 @@ class jobstack_batch(ctypes.Structure):
         ("memory", c_void_p),
     ]
 
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
 
-
-class jobstack_outcome(ctypes.Structure):
+class jobstack_outcome(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("entry", c_uint64),
@@ -241,32 +216,12 @@ class jobstack_outcome(ctypes.Structure):
         ("program", c_int64),
         ("mount", c_int64),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        new.exit_code = -1
-        new.user_us = -1
-        new.system_us = -1
-        new.maxrss_kib = -1
-        new.read_bytes = -1
-        new.write_bytes = -1
-        new.log_at = -1
-        new.log_out = -1
-        new.log_err = -1
-        new.err_at = -1
-        new.major_faults = -1
-        new.storage_read_bytes = -1
-        new.storage_write_bytes = -1
-        new.peak_kib = -1
-        new.io_wait_us = -1
-        new.program = -1
-        new.mount = -1
-        return new
+    _start_ = dict(exit_code=-1, user_us=-1, system_us=-1, maxrss_kib=-1, read_bytes=-1, write_bytes=-1, log_at=-1, log_out=-1,
+                   log_err=-1, err_at=-1, major_faults=-1, storage_read_bytes=-1, storage_write_bytes=-1, peak_kib=-1,
+                   io_wait_us=-1, program=-1, mount=-1)
 
 
-class jobstack_worker_options(ctypes.Structure):
+class jobstack_worker_options(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("lease_us", c_int64),
@@ -291,19 +246,10 @@ class jobstack_worker_options(ctypes.Structure):
         ("argv", jobstack_bytes),
         ("platform", c_int64),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        new.pid = -1
-        new.pid_start = -1
-        new.job_start_us = -1
-        new.platform = -1
-        return new
+    _start_ = dict(pid=-1, pid_start=-1, job_start_us=-1, platform=-1)
 
 
-class jobstack_filter(ctypes.Structure):
+class jobstack_filter(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("states", c_uint),
@@ -324,12 +270,6 @@ class jobstack_filter(ctypes.Structure):
         ("programs", POINTER(c_int64)),
         ("programs_n", c_size_t),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
 
 
 class jobstack_item(ctypes.Structure):
@@ -386,7 +326,7 @@ class jobstack_item(ctypes.Structure):
     ]
 
 
-class jobstack_requeue_result(ctypes.Structure):
+class jobstack_requeue_result(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("requeued", c_uint64),
@@ -394,22 +334,10 @@ class jobstack_requeue_result(ctypes.Structure):
         ("missing", c_uint64),
     ]
 
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
 
-
-class jobstack_cancel_options(ctypes.Structure):
+class jobstack_cancel_options(_Sized):
     _fields_ = [
         ("size", c_size_t),
         ("note", c_char_p),
         ("dry_run", c_int),
     ]
-
-    @classmethod
-    def init(cls):
-        new = cls()
-        new.size = ctypes.sizeof(cls)
-        return new
