@@ -6,6 +6,7 @@
 
 #include "view/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +98,8 @@ void html_table(struct js_buf *out, const char *headings, int folded)
 
 void html_row(struct js_buf *out)
 {
-	js_buf_str(out, "</tr>\n<tr>");
+	if (out->len < 4 || memcmp(out->data + out->len - 4, "<tr>", 4) != 0)
+		js_buf_str(out, "</tr>\n<tr>");
 }
 
 void html_cell_name(struct js_buf *out, const char *data, size_t len)
@@ -121,6 +123,11 @@ void html_number(struct js_buf *out, double value, const char *shown)
 	js_buf_printf(out, "<td class=\"n\" data-v=\"%.9g\">", value);
 	html_words(out, shown);
 	js_buf_str(out, "</td>");
+}
+
+void html_count(struct js_buf *out, uint64_t n)
+{
+	js_buf_printf(out, "<td class=\"n\" data-v=\"%.9g\">%" PRIu64 "</td>", (double)n, n);
 }
 
 void html_bar(struct js_buf *out, double share, const char *class)

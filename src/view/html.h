@@ -8,6 +8,7 @@
 #include "base/buf.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Appends DATA as text: control characters and what is not UTF-8 as view_safe shows them, markup as entities. */
 void html_text(struct js_buf *out, const char *data, size_t len);
@@ -24,11 +25,12 @@ void html_table(struct js_buf *out, const char *headings, int folded);
 void html_table_begin(struct js_buf *out); /* the same in parts: html_heading for each column, html_table_body */
 void html_heading(struct js_buf *out, const char *words, int number);
 void html_table_body(struct js_buf *out);
-void html_row(struct js_buf *out);
+void html_row(struct js_buf *out); /* before the cells of each row */
 void html_cell(struct js_buf *out, const char *words);
 void html_cell_name(struct js_buf *out, const char *data, size_t len); /* a long one without its middle */
 void html_number(struct js_buf *out, double value, const char *shown); /* VALUE is what it is sorted by */
-void html_bar(struct js_buf *out, double share, const char *class);    /* a cell with a bar, SHARE of its width */
+void html_count(struct js_buf *out, uint64_t n);
+void html_bar(struct js_buf *out, double share, const char *class); /* a cell with a bar, SHARE of its width */
 void html_table_end(struct js_buf *out, int folded);
 
 /* Columns side by side, each of some values on top of each other, as shares of the highest.  LABEL is what a column

@@ -106,16 +106,12 @@ static void add_stacks(struct js_buf *out, struct view_page_stacks *all)
 	html_table(out, "stack|program|#entries|#done|#dead|#total time|share of time|#wasted", 0);
 	for (size_t i = 0; i < all->n; i++) {
 		const uint64_t count[3] = {all->at[i].entries, all->at[i].done, all->at[i].dead};
-		char text[32];
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		html_cell(out, all->at[i].name);
 		html_cell(out, all->at[i].program);
-		for (int k = 0; k < 3; k++) {
-			(void)snprintf(text, sizeof(text), "%" PRIu64, count[k]);
-			html_number(out, (double)count[k], text);
-		}
+		for (int k = 0; k < 3; k++)
+			html_count(out, count[k]);
 		html_number(out, all->at[i].us, view_took(all->at[i].us).text);
 		html_bar(out, insight_share(all->at[i].us, us), "done");
 		html_number(out, all->at[i].wasted, view_percent(insight_share(all->at[i].wasted, all->at[i].us)).text);

@@ -43,22 +43,16 @@ static void add_facts(struct js_buf *out, const struct insight_report *r, enum j
 	for (size_t i = 0; i < n; i++) {
 		const char *text = insight_facts_text(&r->facts, kind, fact[i].number);
 		struct js_buf name = {0};
-		char number[32];
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		if (kind == JOBSTACK_FACT_PROGRAM && text != NULL)
 			view_version_short(&name, text);
 		else
 			js_buf_str(&name, text == NULL ? "?" : text);
 		html_cell(out, name.data == NULL ? "?" : name.data);
 		js_buf_free(&name);
-		for (int k = 0; k < 2; k++) {
-			uint64_t count = k == 0 ? fact[i].n : fact[i].n - fact[i].done;
-
-			(void)snprintf(number, sizeof(number), "%" PRIu64, count);
-			html_number(out, (double)count, number);
-		}
+		html_count(out, fact[i].n);
+		html_count(out, fact[i].n - fact[i].done);
 		html_number(out, fact[i].us, view_took(fact[i].us).text);
 		html_bar(out, insight_share(fact[i].us, all), "done");
 		html_number(out, fact[i].bytes, view_size(fact[i].bytes).text);
@@ -75,17 +69,11 @@ static void add_packages(struct js_buf *out, const struct insight_packages *all)
 	html_section(out, "Python packages", "That most attempts imported; %" PRIu64 " more are not shown.", all->more);
 	html_table(out, "package|version|#attempts|#nodes", 0);
 	for (size_t i = 0; i < all->n; i++) {
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		html_cell_name(out, all->at[i].name, strlen(all->at[i].name));
 		html_cell_name(out, all->at[i].version, strlen(all->at[i].version));
-		for (int k = 0; k < 2; k++) {
-			uint64_t count = k == 0 ? all->at[i].entries : all->at[i].nodes;
-			char number[32];
-
-			(void)snprintf(number, sizeof(number), "%" PRIu64, count);
-			html_number(out, (double)count, number);
-		}
+		html_count(out, all->at[i].entries);
+		html_count(out, all->at[i].nodes);
 	}
 	html_table_end(out, 0);
 	html_section_end(out);
@@ -152,8 +140,7 @@ void view_page_findings(struct js_buf *out, const struct insight_io *io)
 	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
 		char text[8], why[200];
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		view_finding(io, i, &f);
 		(void)snprintf(text, sizeof(text), "%zu", i + 1);
 		(void)snprintf(why, sizeof(why), "not applicable: %s", f.why != NULL ? f.why : "");

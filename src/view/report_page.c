@@ -81,14 +81,11 @@ static void add_outcome_bar(struct js_buf *out, const struct jobstack_status *s)
 	known = 0;
 	for (int i = 0; i < 4; i++) {
 		uint64_t n = i < 3 ? part[i].n : all > known ? all - known : 0;
-		char text[32];
 
 		known += n;
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		html_cell(out, i == 3 ? "ready, waiting, held or cancelled" : part[i].name);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, n);
-		html_number(out, (double)n, text);
+		html_count(out, n);
 		html_number(out, insight_share((double)n, (double)all),
 			    view_percent(insight_share((double)n, (double)all)).text);
 	}
@@ -140,7 +137,6 @@ void view_page_histogram(struct js_buf *out, const struct js_sketch *s, const ch
 	size_t n = insight_report_histogram(s, bar);
 	char text[64];
 	uint64_t most = 1;
-	int rows = 0;
 
 	for (size_t i = 0; i < n; i++)
 		most = bar[i].n > most ? bar[i].n : most;
@@ -149,11 +145,9 @@ void view_page_histogram(struct js_buf *out, const struct js_sketch *s, const ch
 	for (size_t i = 0; i < n; i++) {
 		if ((uint64_t)bar[i].to <= s->min)
 			continue;
-		if (rows++ > 0)
-			html_row(out);
+		html_row(out);
 		html_number(out, (double)bar[i].from, view_took((double)bar[i].from).text);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, bar[i].n);
-		html_number(out, (double)bar[i].n, text);
+		html_count(out, bar[i].n);
 		html_bar(out, insight_share((double)bar[i].n, (double)most), "done");
 	}
 	html_table_end(out, 0);
@@ -177,7 +171,6 @@ static void add_durations(struct js_buf *out, const struct insight_tally *t)
 static void add_slowest(struct js_buf *out, const struct insight_report *r)
 {
 	const struct insight_tally *t = r->tally;
-	char text[32];
 
 	if (t->slow_n < 2)
 		return;
@@ -186,11 +179,9 @@ static void add_slowest(struct js_buf *out, const struct insight_report *r)
 	for (size_t i = 0; i < t->slow_n; i++) {
 		const struct insight_tally_slow *s = &t->slow[i];
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		html_number(out, (double)s->us, view_took((double)s->us).text);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, s->entry);
-		html_number(out, (double)s->entry, text);
+		html_count(out, s->entry);
 		html_cell(out, view_outcome_word(s->outcome));
 		html_cell(out, s->node);
 		html_cell_name(out, r->slow[i].data, r->slow[i].len);
@@ -204,7 +195,6 @@ static void add_slowest(struct js_buf *out, const struct insight_report *r)
 static void add_failures(struct js_buf *out, const struct insight_report *r)
 {
 	struct js_buf message = {0};
-	char text[32];
 
 	if (r->failures.n == 0)
 		return;
@@ -214,10 +204,8 @@ static void add_failures(struct js_buf *out, const struct insight_report *r)
 	for (size_t i = 0; i < r->failures.n; i++) {
 		const struct insight_failure *f = &r->failures.group[i];
 
-		if (i > 0)
-			html_row(out);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, f->f.count);
-		html_number(out, (double)f->f.count, text);
+		html_row(out);
+		html_count(out, f->f.count);
 		html_cell(out, view_failure_how(&f->f).text);
 		js_buf_reset(&message);
 		js_buf_str(&message, f->f.various ? "(various)" : f->example[0] != '\0' ? f->example : f->reason);
@@ -244,13 +232,11 @@ static void add_waste(struct js_buf *out, const struct insight_tally *t)
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		(void)snprintf(text, sizeof(text), "%s%s%s", c->outcome < 0 ? "" : view_outcome_word(c->outcome),
 			       c->outcome < 0 ? "" : ": ", c->words);
 		html_cell(out, text);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, c->n);
-		html_number(out, (double)c->n, text);
+		html_count(out, c->n);
 		html_number(out, c->us, view_took(c->us).text);
 		html_bar(out, insight_share(c->us, wasted), "bad");
 	}
@@ -285,7 +271,6 @@ static void add_mean_bar(struct js_buf *out, const struct insight_spread *took, 
 
 static void add_nodes(struct js_buf *out, const struct insight_tally *t)
 {
-	char text[32];
 	size_t shown = t->node_n < NODES ? t->node_n : NODES;
 	double longest = 0;
 
@@ -303,14 +288,11 @@ static void add_nodes(struct js_buf *out, const struct insight_tally *t)
 		const struct insight_tally_node *n = &t->node[i];
 		const uint64_t count[3] = {insight_attempts(n->n), n->n[JOBSTACK_FAILED], n->n[JOBSTACK_LOST]};
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		html_cell(out, n->name);
 		html_cell(out, n->fails && n->slow ? "fails, slow" : n->fails ? "fails" : n->slow ? "slow" : "");
-		for (int k = 0; k < 3; k++) {
-			(void)snprintf(text, sizeof(text), "%" PRIu64, count[k]);
-			html_number(out, (double)count[k], text);
-		}
+		for (int k = 0; k < 3; k++)
+			html_count(out, count[k]);
 		view_page_spread(out, &n->took, &n->moved);
 		add_mean_bar(out, &n->took, longest);
 	}
@@ -321,7 +303,7 @@ static void add_nodes(struct js_buf *out, const struct insight_tally *t)
 static void add_hours(struct js_buf *out, const struct insight_tally *t)
 {
 	char text[32];
-	int hours = 0, rows = 0;
+	int hours = 0;
 	double longest = 0;
 
 	for (int i = 0; i < 24; i++) {
@@ -336,12 +318,10 @@ static void add_hours(struct js_buf *out, const struct insight_tally *t)
 	for (int i = 0; i < 24; i++) {
 		if (t->took[i].n == 0)
 			continue;
-		if (rows++ > 0)
-			html_row(out);
+		html_row(out);
 		(void)snprintf(text, sizeof(text), "%02d:00", i);
 		html_cell(out, text);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, t->took[i].n);
-		html_number(out, (double)t->took[i].n, text);
+		html_count(out, t->took[i].n);
 		view_page_spread(out, &t->took[i], &t->moved[i]);
 		add_mean_bar(out, &t->took[i], longest);
 	}
@@ -355,8 +335,7 @@ static void add_bytes(struct js_buf *out, const struct insight_tally *t)
 {
 	unsigned from[2] = {INSIGHT_SIZES, INSIGHT_SIZES}, to[2] = {0, 0}; /* the classes of reading and writing */
 	uint64_t most = 1;
-	char text[96];
-	int cells = 0, rows = 0;
+	int cells = 0;
 
 	for (unsigned r = 0; r < INSIGHT_SIZES; r++)
 		for (unsigned w = 0; w < INSIGHT_SIZES; w++) {
@@ -401,12 +380,10 @@ static void add_bytes(struct js_buf *out, const struct insight_tally *t)
 		for (unsigned w = 0; w < INSIGHT_SIZES; w++) {
 			if (t->bytes[r][w] == 0)
 				continue;
-			if (rows++ > 0)
-				html_row(out);
+			html_row(out);
 			html_number(out, insight_size_from(r), view_size(insight_size_from(r)).text);
 			html_number(out, insight_size_from(w), view_size(insight_size_from(w)).text);
-			(void)snprintf(text, sizeof(text), "%" PRIu64, t->bytes[r][w]);
-			html_number(out, (double)t->bytes[r][w], text);
+			html_count(out, t->bytes[r][w]);
 		}
 	html_table_end(out, 1);
 	html_section_end(out);
@@ -421,7 +398,6 @@ static void add_resources(struct js_buf *out, const struct insight_report *r)
 		const struct js_sketch *of;
 	} memory[] = {{"largest process, with libraries and mapped files", &t->rss_kib},
 		      {"all processes together, without libraries and mapped files (commands over 1 s)", &t->peak_kib}};
-	int rows = 0;
 
 	if (t->cpu_n == 0 && t->rss_kib.n == 0)
 		return;
@@ -432,15 +408,12 @@ static void add_resources(struct js_buf *out, const struct insight_report *r)
 		const struct js_sketch *s = memory[i].of;
 		const double kib[3] = {(double)js_sketch_quantile(s, 0.5), (double)js_sketch_quantile(s, 0.99),
 				       (double)s->max};
-		char text[32];
 
 		if (s->n == 0)
 			continue;
-		if (rows++ > 0)
-			html_row(out);
+		html_row(out);
 		html_cell(out, memory[i].name);
-		(void)snprintf(text, sizeof(text), "%" PRIu64, s->n);
-		html_number(out, (double)s->n, text);
+		html_count(out, s->n);
 		for (int k = 0; k < 3; k++)
 			html_number(out, kib[k], view_size(1024 * kib[k]).text);
 	}

@@ -107,8 +107,7 @@ static void add_steps(struct js_buf *out, const struct insight_report *r)
 					(double)step[i].failed, step[i].running,	  (double)step[i].left,
 					step[i].workers};
 
-		if (i > 0)
-			html_row(out);
+		html_row(out);
 		html_cell(out, format_step(step[i].from_us, step_us).text);
 		for (int k = 0; k < 7; k++)
 			add_count(out, value[k], k == 4 || k == 6);
@@ -144,7 +143,6 @@ static void add_heat(struct js_buf *out, const struct insight_tally *t)
 	struct js_timeline busy = t->timeline;
 	double at_once[HOURS];
 	size_t first, last;
-	int rows = 0;
 
 	js_timeline_fit(&busy, HOURS);
 	if (t->heat_n < 2 || js_timeline_range(&busy, &first, &last) != 0 || first == last)
@@ -175,8 +173,7 @@ static void add_heat(struct js_buf *out, const struct insight_tally *t)
 			continue;
 		most = read_heat(&busy, &t->heat[n->heat - 1], at_once);
 		slots = most > slots ? most : slots;
-		if (rows++ > 0)
-			html_row(out);
+		html_row(out);
 		html_cell(out, n->name);
 		for (size_t i = 0; i <= last - first; i++) {
 			double share = insight_share(at_once[i], slots);
