@@ -17,33 +17,41 @@ int jobstack_worker_fact(struct jobstack_worker *w, enum jobstack_fact_kind kind
 }
 
 struct reading {
-	jobstack_stack_fact_fn *fn;
+	jobstack_stack_fact_fn *fact;
+	jobstack_stack_package_fn *package;
 	void *ctx;
 	int stopped;
 	uint64_t told, at; /* a query that is cut short begins again */
 };
+
+/* Whether ROW is one to tell of. */
+static int is_new(struct reading *r, const struct js_row *row)
+{
+	if (row == NULL)
+		r->at = 0;
+	else if (r->at++ >= r->told && !r->stopped) {
+		r->told++;
+		return 1;
+	}
+	return 0;
+}
 
 static void take_fact(void *ctx, const struct js_row *row)
 {
 	struct reading *r = ctx;
 	struct jobstack_stack_fact fact;
 
-	if (row == NULL) {
-		r->at = 0;
+	if (!is_new(r, row))
 		return;
-	}
-	if (r->at++ < r->told || r->stopped)
-		return;
-	r->told++;
 	fact = (struct jobstack_stack_fact){(enum jobstack_fact_kind)js_row_u64(row, 0), js_row_i64(row, 1),
 					    js_row_time(row, 2), js_row_text(row, 3)};
-	r->stopped = r->fn(r->ctx, &fact) != 0;
+	r->stopped = r->fact(r->ctx, &fact) != 0;
 }
 
 int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_stack_fact_fn *fn, void *ctx,
 			 struct jobstack_error *error)
 {
-	struct reading r = {.fn = fn, .ctx = ctx};
+	struct reading r = {.fact = fn, .ctx = ctx};
 	struct js_stack s;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
@@ -67,34 +75,22 @@ int jobstack_worker_packages(struct jobstack_worker *w, const struct jobstack_wo
 	return js_db_commit(w->handle->db, &sql, NULL, error);
 }
 
-struct packages {
-	jobstack_stack_package_fn *fn;
-	void *ctx;
-	int stopped;
-	uint64_t told, at; /* as in struct reading */
-};
-
 static void take_package(void *ctx, const struct js_row *row)
 {
-	struct packages *r = ctx;
+	struct reading *r = ctx;
 	struct jobstack_stack_package package;
 
-	if (row == NULL) {
-		r->at = 0;
+	if (!is_new(r, row))
 		return;
-	}
-	if (r->at++ < r->told || r->stopped)
-		return;
-	r->told++;
 	package = (struct jobstack_stack_package){js_row_text(row, 0), js_row_text(row, 1), js_row_u64(row, 2),
 						  js_row_u64(row, 3)};
-	r->stopped = r->fn(r->ctx, &package) != 0;
+	r->stopped = r->package(r->ctx, &package) != 0;
 }
 
 int jobstack_stack_packages(struct jobstack *handle, const char *stack, jobstack_stack_package_fn *fn, void *ctx,
 			    struct jobstack_error *error)
 {
-	struct packages r = {.fn = fn, .ctx = ctx};
+	struct reading r = {.package = fn, .ctx = ctx};
 	struct js_stack s;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
