@@ -189,8 +189,7 @@ static int cancel_entries(struct cli *cli)
 	if (r->all && status == 0)
 		return cli_set_state(cli, JOBSTACK_CANCELLED, r->options.note, "is cancelled now",
 				     "was cancelled already");
-	if (status == 0)
-		status = cli_filter_entries(cli, &r->filter, &r->missing) == 0 ? cancel_chosen(r) : cli_fail(cli);
+	JS_THEN(status, cli_filter_entries(cli, &r->filter, &r->missing) == 0 ? cancel_chosen(r) : cli_fail(cli));
 	cli_filter_free(&r->filter);
 	return status;
 }

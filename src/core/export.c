@@ -592,8 +592,7 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 		if (from > x->o.since_us)
 			x->o.since_us = from;
 	}
-	if (status == 0)
-		status = tell_all(x, error);
+	JS_THEN(status, tell_all(x, error));
 	free(x->block.list);
 	js_crew_free(x->crew);
 	js_where_free(&x->where);

@@ -160,9 +160,8 @@ int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pa
 	struct range r;
 	int status = js_grow_begin(pace, &found, "jobstack_pace", error);
 
-	if (status == 0)
-		status = stack == NULL ? js_stack_check_name(stack, error)
-				       : jobstack_status(handle, stack, take_counts, &s, error);
+	JS_THEN(status, stack == NULL ? js_stack_check_name(stack, error)
+				      : jobstack_status(handle, stack, take_counts, &s, error));
 	left = s.ready + s.waiting + s.held + s.running;
 	if (status == 0 && left == 0)
 		found.eta_us = found.low_us = found.high_us = 0;

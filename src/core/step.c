@@ -506,9 +506,8 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	JS_THEN(status, js_grow_begin(batch, &got, "jobstack_batch", error));
 	JS_THEN(status, js_grow_begin(report, &told, "jobstack_step_report", error));
 	JS_THEN(status, js_outcomes_take(&outcomes, step.outcomes, step.outcomes_n, error));
-	if (status == 0)
-		status = js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
-				       "jobstack_running", error);
+	JS_THEN(status, js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
+				      "jobstack_running", error));
 	if (status == 0 && step.outcomes_n + step.claim > 0)
 		status = settle_heartbeat(w, error);
 	if (status == 0) {

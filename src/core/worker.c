@@ -95,9 +95,8 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 		status = js_stack_refuse(handle, stack, error);
 	if (status == JS_DB_DUPLICATE && lost) /* the try whose reply was lost had arrived */
 		status = 0;
-	if (status == 0)
-		status = js_handle_ask(handle, take_birth, w, error,
-				       "SELECT worker_id,started FROM worker WHERE token=%k", w->token);
+	JS_THEN(status, js_handle_ask(handle, take_birth, w, error,
+				      "SELECT worker_id,started FROM worker WHERE token=%k", w->token));
 	if (status == 0 && w->id == 0)
 		status = js_error_set(error, JOBSTACK_EBUG, "the worker row vanished as soon as it was written");
 	if (status == 0 && lost)

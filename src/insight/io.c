@@ -264,8 +264,7 @@ int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_prog
 	some.stacks = io->stacks;
 	some.stacks_n = io->stacks_n;
 	some.most = INSIGHT_IO_SAMPLE;
-	if (status == 0)
-		status = jobstack_index(handle, NULL, NULL, error);
+	JS_THEN(status, jobstack_index(handle, NULL, NULL, error));
 	if (status == JOBSTACK_EPERM && s != NULL) { /* an account that may only read */
 		js_error_clear(error);
 		io->unindexed = 1;

@@ -156,8 +156,7 @@ static int write_large(struct js_packlog *log, const struct js_kept kept[2], int
 
 	for (int i = 0; i < 2 && rc == 0; i++)
 		rc = js_kept_copy(&kept[i], log->fd, at);
-	if (rc == 0)
-		rc = js_kept_last(&kept[js_kept_len(&kept[1]) > 0], &last);
+	JS_THEN(rc, js_kept_last(&kept[js_kept_len(&kept[1]) > 0], &last));
 	return rc != 0 || last == '\n' ? rc : js_file_write_at(log->fd, "\n", 1, at);
 }
 
@@ -222,8 +221,7 @@ static int append_locked(struct js_packlog *log, struct js_capture *capture, con
 		js_buf_reset(&log->text);
 		add_header(&log->text, values, reaped, ended_wall_us, place);
 		rc = log->text.failed ? js_error_memory(error) : rotate_log(log, place, error);
-		if (rc == 0)
-			rc = open_log(log, error);
+		JS_THEN(rc, open_log(log, error));
 		if (rc != 0)
 			break;
 		place->number = log->number;

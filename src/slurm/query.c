@@ -432,8 +432,7 @@ static int ask_question(const struct js_slurm_where *where, struct question *q, 
 		rc = 0;
 	if (rc != 0 && error != NULL)
 		*error = missing;
-	if (rc == 0)
-		rc = check_configuration(error);
+	JS_THEN(rc, check_configuration(error));
 	if (rc == 0 && q->enough > 0) {
 		q->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		rc = q->shared == MAP_FAILED ? js_error_memory(error) : ask_in_child(q, limit_us, error);

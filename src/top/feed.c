@@ -73,8 +73,7 @@ static int read_entry(struct feed_picture *p, struct jobstack_error *error)
 	if (status > 0)
 		return js_error_set(error, status == JS_EXIT_NODB ? JOBSTACK_ENODB : JOBSTACK_EMISSING, "%s",
 				    p->text.data != NULL ? p->text.data : "");
-	if (status == 0)
-		status = feed_command(p->of.stack, (const char *[]){"logs", number, NULL}, &logs, &feed.hurry, error);
+	JS_THEN(status, feed_command(p->of.stack, (const char *[]){"logs", number, NULL}, &logs, &feed.hurry, error));
 	js_buf_str(&p->text, "\noutput (l shows all of it):\n");
 	if (logs.data != NULL)
 		js_buf_str(&p->text, logs.data + (logs.len > OUTPUT_MAX ? logs.len - OUTPUT_MAX : 0));

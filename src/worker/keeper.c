@@ -140,8 +140,7 @@ int keeper_split(struct keeper *k, int *status, struct jobstack_error *error)
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = 0;
 	rc = leave_children(&set, status, error);
-	if (rc == 0)
-		rc = make_worker(k, error);
+	JS_THEN(rc, make_worker(k, error));
 	if (rc < 0 || (rc == 0 && k->pid == 0))
 		(void)sigprocmask(SIG_SETMASK, &normal, NULL);
 	return rc;

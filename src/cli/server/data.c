@@ -260,16 +260,14 @@ int cli_server_restore(struct cli *cli, const struct js_server_options *o, const
 	if (js_backup_check(file, &cli->error) != 0)
 		return cli_fail(cli);
 	status = open_place(&p, cli, o);
-	if (status == 0)
-		status = refuse_used(&p, replace);
+	JS_THEN(status, refuse_used(&p, replace));
 	if (status == 0 && p.stacks > 0)
 		status = keep_replaced(&p, o, file, kept);
 	if (status == 0 && js_backup_load(&p.backup, file, &cli->error) != 0) {
 		put_back(&p, kept);
 		status = cli_fail(cli);
 	}
-	if (status == 0)
-		status = check_filled(&p);
+	JS_THEN(status, check_filled(&p));
 	if (status == 0 && !cli->quiet)
 		(void)printf("restored and checked: %" PRIu64 " stack%s, %" PRIu64 " entries\n", p.stacks,
 			     view_plural(p.stacks), p.entries);
@@ -353,8 +351,7 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 	other.handle = NULL;
 	(void)snprintf(kept, sizeof(kept), "%s", cli_server_beside(o->data, ".moved"));
 	status = open_place(&from, cli, o);
-	if (status == 0)
-		status = open_place(&to, &other, o);
+	JS_THEN(status, open_place(&to, &other, o));
 	if (status == 0) {
 		jobstack_describe(cli->handle, here, sizeof(here));
 		jobstack_describe(other.handle, there, sizeof(there));
@@ -366,8 +363,7 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 		else
 			status = refuse_alive(&from);
 	}
-	if (status == 0)
-		status = refuse_used(&to, replace);
+	JS_THEN(status, refuse_used(&to, replace));
 	if (status == 0)
 		status = fill_other(&from, &to, kept);
 	if (status == 0 && !cli->quiet)
