@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define REFUSALS 10 /* that are told one by one */
 #define CANCELLABLE (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)

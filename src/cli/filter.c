@@ -11,7 +11,6 @@
 #include "insight/facts.h"
 #include "run/program.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "run/site.h"
 #include "view/amount.h"
 #include "view/json.h"
-#include "view/text.h"
 #include "slurm/env.h"
 #include "watch/budget.h"
 

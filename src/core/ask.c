@@ -6,10 +6,8 @@
  */
 #include "core/core.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

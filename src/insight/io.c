@@ -6,7 +6,6 @@
 #include "insight/io.h"
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "insight/facts.h"
 

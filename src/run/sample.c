@@ -12,9 +12,7 @@
 #include "process/proc.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "process/child.h"
 
 #include <glob.h>
 #include <limits.h>

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Runs SQL as the administrator of the server that runs here. */
 static int run_as_admin(const struct js_server_options *o, struct js_server_info *info, const char *sql,

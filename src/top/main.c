@@ -9,7 +9,6 @@
 #include "top/feed.h"
 #include "top/page.h"
 #include "top/terminal.h"
-#include "view/words.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -8,7 +8,6 @@
 #include "view/version.h"
 #include "view/words.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

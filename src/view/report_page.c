@@ -5,14 +5,12 @@
  */
 #include "view/report.h"
 
-#include "base/clock.h"
 #include "view/html.h"
 #include "view/words.h"
 #include "view/version.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NODES 40    /* that are listed: first those with a problem, then by name */

@@ -3,7 +3,6 @@
  * What stands out in a report, in a few sentences: what went wrong, which node is bad, what to request for the next
  * run.
  */
-#include "base/clock.h"
 #include "view/report.h"
 #include "view/version.h"
 #include "view/words.h"

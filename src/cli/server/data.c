@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* What is known of a database: its name, its server, its schema, the numbers of its stacks as text, its live workers.
  */

@@ -14,7 +14,6 @@
 #include "view/amount.h"
 #include "view/json.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

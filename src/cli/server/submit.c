@@ -11,7 +11,6 @@
 #include "cli/sbatch.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
