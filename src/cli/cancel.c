@@ -35,8 +35,6 @@ static const struct js_opt table[] = {
 	 "ready,waiting,dead",
 	 CLI_WORD(&request.states_arg)},
 	CLI_OPTS_FILTER(&request.filter),
-	{'n', "limit", "N", "at most N entries",
-	 CLI_NUMBER(&request.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
 	{'m', "note", "TEXT", "the reason, shown by `jobstack show` or, with --all, by\n`jobstack status`",
 	 CLI_WORD(&request.options.note)},
 	{0, "dry-run", NULL, "only print what would be done", CLI_FLAG(&request.options.dry_run)},

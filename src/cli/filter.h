@@ -30,11 +30,12 @@ enum {
 		{CLI_OLDER, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d", CLI_BY(cli_filter_take, FILTER)},                      \
 		{CLI_NEWER, "newer-than", "D", "... ended within the last D", CLI_BY(cli_filter_take, FILTER)},                                        \
 		{CLI_PROGRAM, "program", "V", "... ran this version of the program: a number that `list -o program` prints, or its first digits", CLI_BY(cli_filter_take, FILTER)}, \
-		{CLI_PROGRAM_CHANGED, "program-changed", NULL, "... ran another version of the program than the one that is there now", CLI_BY(cli_filter_take, FILTER)}
+		{CLI_PROGRAM_CHANGED, "program-changed", NULL, "... ran another version of the program than the one that is there now", CLI_BY(cli_filter_take, FILTER)},              \
+		{'n', "limit", "N", "at most N entries", CLI_NUMBER(&(FILTER)->f.limit, 1, UINT64_MAX, "a whole number from 1 on")}
 /* clang-format on */
 
 struct cli_filter {
-	struct jobstack_filter f;		       /* states and limit are the command's */
+	struct jobstack_filter f;		       /* the states are the command's */
 	struct js_buf exits, signals, nodes, programs; /* what its pointers point to */
 	const char *program;			       /* --program */
 	int changed;				       /* --program-changed */

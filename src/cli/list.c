@@ -41,8 +41,6 @@ static const struct js_opt table[] = {
 	 "print only these fields (FIELDS: names separated by commas), with tabs between them and - for an unknown "
 	 "value:" VIEW_FIELD_NAMES,
 	 CLI_WORD(&list.fields_arg)},
-	{'n', "limit", "N", "at most N entries",
-	 CLI_NUMBER(&list.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
 	{'0', "null", NULL, "end records with NUL, and print names unescaped (default field:\ndatapath)",
 	 CLI_FLAG(&list.nul)},
 	CLI_OPTS_REST};

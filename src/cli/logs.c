@@ -217,8 +217,6 @@ static const struct js_opt table[] = {
 	{'t', "state", "STATES", "all entries in these states: dead, done, failed, lost, ... or all",
 	 CLI_WORD(&states)},
 	CLI_OPTS_FILTER(&filter),
-	{'n', "limit", "N", "at most N entries",
-	 CLI_NUMBER(&filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
 	{0, "attempt", "N", "the attempt (default: the last one that has output)",
 	 CLI_NUMBER(&attempt, 1, UINT32_MAX, "a number from 1 on")},
 	{'f', "follow", NULL, "of an entry that is running: print its output as it comes, until it ends",

@@ -40,8 +40,6 @@ static const struct js_opt table[] = {
 	 "dead,lost. Named entries: all of these. With --to, --limit or a selecting option: dead",
 	 CLI_WORD(&request.states_arg)},
 	CLI_OPTS_FILTER(&request.filter),
-	{'n', "limit", "N", "at most N entries",
-	 CLI_NUMBER(&request.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
 	{0, "to", "STACK",
 	 "move dead entries to that stack, as new entries without attempts;\nthe stack is created if it does not "
 	 "exist",
