@@ -6,8 +6,14 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const char *js_home_getenv(const char *name)
+{
+	return getenv(name);
+}
 
 void js_home_file(js_home_get *get, const char *name, char *path, size_t size)
 {

@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* The environment, as a function (getenv with const). */
+/* The environment, as a function; js_home_getenv is getenv with const. */
 typedef const char *js_home_get(const char *name);
+js_home_get js_home_getenv;
 
 /* NAME below the home directory into PATH ($HOME, else the password database's); "" if there is none, or if PATH is
  * too small. */

@@ -32,7 +32,7 @@ static void find_file(const char *command, const char *key, char path[PATH_MAX])
 	(void)snprintf(hash, sizeof(hash), "%016" PRIx64, js_num_hash(JS_NUM_HASH, key, strlen(key)));
 	(void)snprintf(name, sizeof(name), ".local/state/jobstack/%s-%.*s", strrchr(command, ' ') + 1,
 		       JOBSTACK_STACK_MAX, key[0] == '/' ? hash : key);
-	js_home_xdg(cli_get, "XDG_STATE_HOME", name, path, PATH_MAX);
+	js_home_xdg(js_home_getenv, "XDG_STATE_HOME", name, path, PATH_MAX);
 }
 
 int cli_again_keep(const struct cli *cli, const char *key, char *const words[], size_t options)

@@ -134,9 +134,6 @@ int cli_connect(struct cli *cli, int64_t patience_us);
 /* Reads the numbers of cli->stack: 0, or a JOBSTACK_E code with cli->error filled. */
 int cli_read_status(struct cli *cli, struct jobstack_status *status);
 
-/* getenv, as base/home.h asks for it. */
-const char *cli_get(const char *name);
-
 /* The option file to use (base/home.h), in a static buffer; NULL if there is none.  cli_server_file is where
  * `jobstack server` writes it. */
 const char *cli_option_file(const struct cli *cli);

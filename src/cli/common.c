@@ -195,16 +195,11 @@ int cli_read_status(struct cli *cli, struct jobstack_status *s)
 	return status;
 }
 
-const char *cli_get(const char *name)
-{
-	return getenv(name);
-}
-
 const char *cli_server_file(void)
 {
 	static char path[PATH_MAX];
 
-	js_home_server_file(cli_get, path, sizeof(path));
+	js_home_server_file(js_home_getenv, path, sizeof(path));
 	return path;
 }
 
@@ -212,7 +207,7 @@ const char *cli_option_file(const struct cli *cli)
 {
 	static char path[PATH_MAX];
 
-	return js_home_option_file(cli->defaults_file, cli_get, path, sizeof(path));
+	return js_home_option_file(cli->defaults_file, js_home_getenv, path, sizeof(path));
 }
 
 static void print_log(void *ctx, enum jobstack_level level, const char *text)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/home.h"
 #include "base/num.h"
 #include "process/cgroup.h"
 #include "process/proc.h"
@@ -144,17 +145,12 @@ static int find_step(int64_t job, char step[32])
 	return found;
 }
 
-static const char *get_variable(const char *name)
-{
-	return getenv(name);
-}
-
 void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_options *o)
 {
 	const struct passwd *me = getpwuid(geteuid());
 
 	memset(id, 0, sizeof(*id));
-	js_slurm_env_read(&id->env, get_variable);
+	js_slurm_env_read(&id->env, js_home_getenv);
 	if (gethostname(id->host, sizeof(id->host) - 1) == 0)
 		o->host = id->host;
 	js_proc_space(id->boot);

@@ -7,6 +7,7 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
+#include "base/home.h"
 #include "cli/sbatch.h"
 #include "slurm/env.h"
 #include "view/json.h"
@@ -146,7 +147,7 @@ static void find_where(struct doctor *d)
 {
 	static struct js_slurm_env env;
 
-	js_slurm_env_read(&env, cli_get);
+	js_slurm_env_read(&env, js_home_getenv);
 	(void)snprintf(d->where, sizeof(d->where), "%s", env.node);
 	if (env.in_slurm)
 		doctor_ok(d, "place", "in Slurm job %s on node %s%s%s", env.job, env.node,

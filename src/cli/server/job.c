@@ -37,7 +37,7 @@ static const char *default_data_directory(void)
 
 	if (geteuid() == 0)
 		return CLI_SERVER_ROOT_DATA;
-	js_home_xdg(cli_get, "XDG_DATA_HOME", ".local/share/jobstack/server", path, sizeof(path));
+	js_home_xdg(js_home_getenv, "XDG_DATA_HOME", ".local/share/jobstack/server", path, sizeof(path));
 	return path[0] == '/' ? path : NULL;
 }
 
@@ -306,7 +306,7 @@ static int job_is_cancelled(const struct js_server_options *options, int64_t *wa
 	static struct js_slurm_job job;
 	static struct js_slurm_env env;
 
-	js_slurm_env_read(&env, cli_get);
+	js_slurm_env_read(&env, js_home_getenv);
 	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
 	if (cli_server_job_ask(options->job, options->cluster, LOOK_US, &job, &error) != 0)
 		return 0;
