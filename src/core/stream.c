@@ -238,7 +238,7 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
 	take_away_sql(g, stack_id, &sql);
-	js_sql_race(&sql);
+	sql.races = 1;
 	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,oldest,newest,list) VALUES(%u,%u,%u,%u,%x)", stack_id,
 		    *last + 1, g->oldest, g->newest, (const void *)g->text.data, g->text.len);
 	return js_db_commit(handle->db, &sql, NULL, error);

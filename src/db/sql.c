@@ -184,11 +184,6 @@ void js_sql_count(struct js_sql *sql, uint64_t n)
 	mark->counted = n;
 }
 
-void js_sql_race(struct js_sql *sql)
-{
-	sql->races = 1;
-}
-
 void js_sql_only(struct js_sql *sql, unsigned flags)
 {
 	sql->only = flags;

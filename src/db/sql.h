@@ -38,8 +38,9 @@ struct js_sql {
 	unsigned statements;	   /* complete ones */
 	unsigned only;		   /* of the next one */
 	int counts;		   /* some statements are counted */
-	int races;		   /* see js_sql_race */
-	uint64_t lock_of, lock;	   /* see js_sql_user_lock; 0: none */
+	int races; /* it is ordinary that a guard stops it, because others are faster; any other packet is sent again
+		    * then, in case the server has skipped the statement that the guard looked at */
+	uint64_t lock_of, lock; /* see js_sql_user_lock; 0: none */
 	unsigned lock_wait;
 };
 
@@ -83,10 +84,6 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
  * the sum.  If it differs, the transaction runs again.  In the ELSE of an IF in which the same is counted, N is 0: it
  * is added, but not expected once more. */
 void js_sql_count(struct js_sql *sql, uint64_t n);
-
-/* A guard often stops this packet, because another program was faster: then it is not sent again.  Other packets are,
- * in case the server has skipped the statement before the guard. */
-void js_sql_race(struct js_sql *sql);
 
 /* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER; with JS_SQL_GUARD it is a guard as well. */
 void js_sql_only(struct js_sql *sql, unsigned flags);

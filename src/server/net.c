@@ -101,12 +101,6 @@ static int choose_addresses(const struct addrinfo *list, struct js_net *net, str
 	return 0;
 }
 
-void js_net_use_first(struct js_net *net)
-{
-	net->n = 1;
-	net->listen[strcspn(net->listen, ",")] = '\0';
-}
-
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;

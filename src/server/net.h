@@ -32,9 +32,6 @@ struct js_net {
 /* Finds out on which addresses to listen for clients that connect to HOST.  EUSAGE: it is not this host. */
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error);
 
-/* Leaves the first address only. */
-void js_net_use_first(struct js_net *net);
-
 /* 1 if a server could listen on this port now. */
 int js_net_port_free(const struct js_net *net, unsigned port);
 

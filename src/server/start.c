@@ -378,7 +378,8 @@ static int start_new_server(struct start *s)
 		char all[JS_NET_LISTEN];
 
 		memcpy(all, s->net.listen, sizeof(all));
-		js_net_use_first(&s->net);
+		s->net.n = 1;
+		s->net.listen[strcspn(s->net.listen, ",")] = '\0';
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "%s has the addresses %s, but MariaDB before 10.11 can listen on one only: it listens on %s",
 		       s->net.host, all, s->net.listen);
