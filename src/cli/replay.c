@@ -160,7 +160,7 @@ static int print_replayed(const struct cli *cli, const struct replay *r, int sev
 int cli_replay(struct cli *cli, char *const files[], size_t n)
 {
 	struct replay *all = calloc(n, sizeof(*all));
-	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, failed = 0, bad = 0;
+	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, failed = 0;
 	uint64_t late = 0;
 
 	for (size_t i = 0; status == 0 && i < n; i++) {
@@ -173,10 +173,11 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		status = check_worker_is_gone(cli, &all[i]);
 	for (size_t i = 0; status == 0 && i < n; i++) {
 		status = deliver_outcomes(cli, &all[i]);
-		if (status == 0)
-			failed |= print_replayed(cli, &all[i], n > 1);
-		else if (status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED) { /* try the other files */
-			bad = cli_fail(cli);
+		if (status == 0 && print_replayed(cli, &all[i], n > 1) != 0)
+			failed = CLI_BUG;
+		else if (status != 0 && status != JOBSTACK_ENODB &&
+			 status != JOBSTACK_ESTOPPED) { /* the other files can be */
+			failed = cli_fail(cli);
 			js_error_clear(&cli->error);
 			status = 0;
 		}
@@ -189,7 +190,5 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		return connected;
 	if (status != 0)
 		return cli_fail(cli);
-	if (bad != 0)
-		return bad;
-	return failed != 0 ? CLI_BUG : late > 0 ? CLI_NO : CLI_YES;
+	return failed != 0 ? failed : late > 0 ? CLI_NO : CLI_YES;
 }
