@@ -219,39 +219,30 @@ struct wanted {
 
 /* Beside COMPLETING and the like squeue does not name the base state; so only what it calls by these names has ended.
  */
-static int is_final(const char *state)
-{
-	static const char *const names[] = {"COMPLETED", "CANCELLED", "FAILED",	  "TIMEOUT",
-					    "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(state, names[i]) == 0)
-			return 1;
-	return 0;
-}
+static const char *const finals[] = {"COMPLETED", "CANCELLED", "FAILED",	"TIMEOUT", "PREEMPTED",
+				     "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", NULL};
 
 /* Of a job that waits, the times are guesses of the scheduler's. */
-static int is_waiting(const char *state)
-{
-	static const char *const names[] = {"PENDING",	    "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
-					    "SPECIAL_EXIT", "REVOKED",	"RESV_DEL_HOLD"};
+static const char *const waits[] = {"PENDING",	    "REQUEUED", "REQUEUE_HOLD",	 "REQUEUE_FED",
+				    "SPECIAL_EXIT", "REVOKED",	"RESV_DEL_HOLD", NULL};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(state, names[i]) == 0)
-			return 1;
-	return 0;
+static int is_one_of(const char *state, const char *const *names)
+{
+	while (*names != NULL && strcmp(state, *names) != 0)
+		names++;
+	return *names != NULL;
 }
 
 static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 {
 	const char *state = fields[1];
-	int begun = !is_waiting(state), code;
+	int begun = !is_one_of(state, waits), code;
 	uint64_t status;
 
 	memset(out, 0, sizeof(*out));
 	out->found = 1;
 	(void)snprintf(out->state, sizeof(out->state), "%s", state);
-	out->terminal = is_final(state);
+	out->terminal = is_one_of(state, finals);
 	out->restarts = (int32_t)number_of(fields[2]);
 	out->array_job = number_of(fields[4]);
 	out->submit_us = time_of(fields[5]);
@@ -414,7 +405,7 @@ static void take_queued(void *ctx, char *fields[FIELDS_MAX])
 {
 	const struct asked *a = ctx;
 	struct js_slurm_queued out = {
-		.job = number_of(fields[0]), .pending = is_waiting(fields[1]), .start_us = time_of(fields[4])};
+		.job = number_of(fields[0]), .pending = is_one_of(fields[1], waits), .start_us = time_of(fields[4])};
 
 	if (strcmp(fields[1], "COMPLETING") == 0)
 		return;
