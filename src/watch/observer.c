@@ -20,9 +20,7 @@
 #define SOONEST_US (JS_SECOND_US / 5) /* between two looks */
 #define CONFIRM_EVERY_US (3 * JS_SECOND_US)
 #define FRESH_US (10 * JS_SECOND_US) /* idle workers send heartbeats more often than that */
-#define LEFT_US                                                                                                        \
-	(20 * JS_SECOND_US) /* how often a look also asks for claims of ended workers, which only damage leaves behind \
-			     */
+#define LEFT_US (20 * JS_SECOND_US)  /* so often a look asks for claims of ended workers, too: damage leaves them */
 #define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US)
 
 /* One worker as we remember it. */
@@ -135,8 +133,8 @@ static int check_stop(const struct js_round *round)
 	return js_error_set(round->error, JOBSTACK_ESTOPPED, "stopped");
 }
 
-/* A recovery failed with STATUS.  Returns 0 if other recoveries can be tried.  A failure in the round's stack is kept
- * for the end; another stack may have been dropped. */
+/* A recovery failed: 0 if the others can be tried.  That of one of the round's stack is kept for the end; another stack
+ * may have been dropped. */
 static int pass_failure(const struct js_round *round, int is_of_round, int status)
 {
 	if (status == JOBSTACK_ENODB || status == JOBSTACK_ESTOPPED)
@@ -148,23 +146,28 @@ static int pass_failure(const struct js_round *round, int is_of_round, int statu
 	return 0;
 }
 
+static void note_recovery(const struct js_round *round, const struct js_suspect *s, uint64_t taken)
+{
+	round->result->entries += taken;
+	round->result->workers++;
+	tell_case(round, s, round->options->dry_run ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
+}
+
 /* Recovers the entries of a worker that is proven dead.  Returns 0 also if it has sent a heartbeat, or another worker
  * was quicker. */
 static int recover_worker(const struct js_round *round, const struct js_suspect *s)
 {
 	uint64_t taken = s->running;
-	int dry = round->options->dry_run, status = check_stop(round);
+	int status = check_stop(round);
 
-	if (status == 0 && !dry)
+	if (status == 0 && !round->options->dry_run)
 		status = jobstack_recover(round->handle, s->stack, s->worker, s->seq, s->reason, &taken, round->error);
 	if (status == JOBSTACK_NOTHING || (status == 0 && !is_of_round(round, s)))
 		return 0;
 	if (status != 0)
 		return pass_failure(round, is_of_round(round, s), status);
-	round->result->entries += taken;
-	round->result->workers++;
 	round->result->others--;
-	tell_case(round, s, dry ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
+	note_recovery(round, s, taken);
 	return 0;
 }
 
@@ -215,11 +218,8 @@ static int recover_left(const struct js_round *round)
 					       round->error);
 		if (status < 0)
 			status = pass_failure(round, 1, status);
-		else if (status == 0) {
-			round->result->entries += taken;
-			round->result->workers++;
-			tell_case(round, &s, round->options->dry_run ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
-		}
+		else if (status == 0)
+			note_recovery(round, &s, taken);
 	}
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
@@ -308,8 +308,8 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-/* Notes what S means for a worker that has nothing to do: an older worker is alive, or a worker with entries is silent
- * for longer than a live one would be.  Its watch began at SINCE_US. */
+/* Notes what S means for a worker that has nothing to do: an older one that is there, or entries of a worker that is
+ * silent for longer than a live one would be, and whose watch began at SINCE. */
 static void note_other(const struct js_watch *w, const struct js_suspect *s, int64_t since_us,
 		       struct js_watch_result *result)
 {
