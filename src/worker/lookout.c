@@ -93,12 +93,13 @@ static void watch_others(struct ledger *l)
 
 	outbox_ask(l->outbox, NULL, 0);
 	status = js_watch_look(l->watch, &l->others, &error);
-	l->others_us = jobstack_now_us();
 	outbox_answered(l->outbox, 0);
 	if (status != 0 && l->others.failed == 0) { /* it is no step: the next one will tell */
 		l->watch_us = jobstack_now_us() + JS_SECOND_US;
+		l->others_us = 0; /* nobody was seen, which is no reason to leave */
 		return;
 	}
+	l->others_us = jobstack_now_us();
 	l->watch_us = l->others.next_us;
 	if (l->others.confirm)
 		keeper_ask(l->keeper);
