@@ -208,15 +208,16 @@ static int settle_workers(const struct js_round *round, struct js_suspects *all,
 static int recover_left(const struct js_round *round)
 {
 	struct js_suspect s = {.node = "?", .reason = "it has ended, but left a claim behind"};
-	uint64_t taken;
+	uint64_t taken, before;
 	int status = 0;
 
 	(void)snprintf(s.stack, sizeof(s.stack), "%s", round->stack);
 	while (status == 0) {
+		before = s.worker;
 		JS_TRY(check_stop(round));
 		status = jobstack_recover_left(round->handle, round->stack, round->options->dry_run, &s.worker, &taken,
 					       round->error);
-		if (status < 0)
+		if (status < 0 && s.worker != before) /* else not even the next one is known */
 			status = pass_failure(round, 1, status);
 		else if (status == 0)
 			note_recovery(round, &s, taken);
