@@ -104,13 +104,11 @@ int cli_command(const struct cli_command *command, struct jobstack_error *error)
 				       .input = command->input,
 				       .patience_us = PATIENCE_US,
 				       .stop = &cli_stop};
-	int status = 0, rc;
+	int status = 0;
 
 	if (command->words->failed || command->words->n == 0)
 		return js_error_memory(error);
-	rc = js_child_run(&child, command->out, command->err, command->limit_us, &status, error);
-	if (rc != 0)
-		return rc;
+	JS_TRY(js_child_run(&child, command->out, command->err, command->limit_us, &status, error));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

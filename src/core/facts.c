@@ -169,16 +169,13 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 		 "information_schema.INNODB_TRX"},
 	};
 	struct facts f = {handle, fn, ctx, NULL, NULL, 0};
-	int status = 0;
 
-	for (size_t i = 0; i < sizeof(question) / sizeof(question[0]) && status == 0; i++) {
-		status = ask_facts(&f, question[i].name, question[i].prefix, question[i].statement, error);
-		if (i == 0 && status == 0)
-			status = report_round_trip(&f, error);
+	for (size_t i = 0; i < sizeof(question) / sizeof(question[0]); i++) {
+		JS_TRY(ask_facts(&f, question[i].name, question[i].prefix, question[i].statement, error));
+		if (i == 0)
+			JS_TRY(report_round_trip(&f, error));
 	}
-	JS_THEN(status, report_slowdown(&f, error));
-	if (status != 0)
-		return status;
+	JS_TRY(report_slowdown(&f, error));
 	report_number(&f, "clock.ahead_us", js_db_wall_us(handle->db, js_clock_mono_us()) - js_clock_wall_us());
 	return f.stopped ? JOBSTACK_ESTOPPED : 0;
 }

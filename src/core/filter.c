@@ -17,12 +17,9 @@
 int js_filter_take(struct jobstack_filter *f, const struct jobstack_filter *given, struct jobstack_error *error)
 {
 	const char *why;
-	int status;
 
 	*f = (struct jobstack_filter)JOBSTACK_FILTER_INIT;
-	status = js_grow_in(f, given, "jobstack_filter", error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_grow_in(f, given, "jobstack_filter", error));
 	why = f->match == NULL ? NULL : js_glob_fault(f->match, strlen(f->match));
 	if (why != NULL)
 		return js_error_set(error, JOBSTACK_EUSAGE, "\"%.300s\" is not a valid glob: %s", f->match, why);

@@ -224,14 +224,11 @@ static int close_held(struct jobstack *handle, const struct js_stack *s, const s
 		      const struct jobstack_outcome *o, struct jobstack_error *error)
 {
 	struct jobstack_worker *w;
-	struct js_claim *claim;
 	size_t place;
-	int status = js_worker_load(handle, s, h->worker, &w, error);
+	int status;
 
-	if (status != 0)
-		return status;
-	claim = js_claim_find(w->claims, o->entry, o->attempt, &place);
-	if (claim == NULL || claim->mark[place] != JS_OPEN)
+	JS_TRY(js_worker_load(handle, s, h->worker, &w, error));
+	if (js_claim_find_marked(w->claims, o->entry, o->attempt, JS_OPEN, &place) == NULL)
 		status = JOBSTACK_NOTHING;
 	else if (js_claim_open(w->claims) == 1)
 		status = js_worker_finish(w, &(const struct js_worker_end){.outcomes = o, .n = 1, .reason = "closed"},

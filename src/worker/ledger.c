@@ -385,12 +385,9 @@ static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	int64_t now = jobstack_now_us();
-	int status;
 
 	defer_limit(l->handle, l->config, l->box, s->results, s->outcomes, s->n);
-	status = do_step(l, s, &report);
-	if (status != 0)
-		return status;
+	JS_TRY(do_step(l, s, &report));
 	return lookout_after_step(l, now, report.due);
 }
 
