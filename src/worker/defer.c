@@ -31,7 +31,8 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 
 		if (strncmp(r->reason, DEFERRED, strlen(DEFERRED)) != 0 || o->verdict != JOBSTACK_INTERRUPTED)
 			continue;
-		if (o->attempt >= config->max_defers &&
+		/* a database that is away is waited for once, not for each entry */
+		if (none.code == 0 && o->attempt >= config->max_defers &&
 		    jobstack_attempts(handle, config->stack, o->entry, count_defers, &before, &none) == 0 &&
 		    before + 1 >= config->max_defers) {
 			size_t len = strlen(r->reason);
