@@ -109,7 +109,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 	/* the path comes from the database: opening a FIFO may block, and opening a device may have side effects */
 	all.fd = stat(from->path.data, &st) == 0 && !S_ISREG(st.st_mode)
 			 ? (errno = EINVAL, -1)
-			 : open(from->path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+			 : open(from->path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (all.fd < 0) {
 		(void)js_error_file(&cli->error, "can't read the output of attempt %" PRIu32 " in %s, written on %s",
 				    s->chosen, from->path.data, s->node.data);

@@ -106,6 +106,7 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 		js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
 	}
 	js_sql_must(&sql, "UPDATE stack SET state=3,note=NULL" UNUSED, id, id, id);
+	sql.races = 1; /* it is refused while a push is alive, however short the push */
 	status = js_db_commit(d->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? void_lost_drop(d, error) : refuse_drop(d, error);
