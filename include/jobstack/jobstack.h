@@ -108,7 +108,8 @@ enum jobstack_why {
 	JOBSTACK_WHY_MEMORY,		/* EBUG: this process has no memory left */
 	JOBSTACK_WHY_OPTION,		/* EUSAGE: a wrong option */
 	JOBSTACK_WHY_OLD_WORKERS,	/* ECONFLICT: workers of the older schema are alive */
-	JOBSTACK_WHY_NO_PRIMARY		/* ENODB: this member of a replication group takes no writes */
+	JOBSTACK_WHY_NO_PRIMARY,	/* ENODB: this member of a replication group takes no writes */
+	JOBSTACK_WHY_DAMAGED		/* EBUG: rows that must be there are not */
 };
 
 struct jobstack;	/* a handle: one connection, opened when it is needed */

@@ -296,8 +296,8 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 	if (x->transaction && x->fault == JS_FAULT_DUPLICATE)
 		return JS_DB_DUPLICATE;
 	if (x->fault == JS_FAULT_SKIPPED)
-		return js_error_set(
-			error, JOBSTACK_EBUG,
+		return js_error_why(
+			error, JOBSTACK_EBUG, JOBSTACK_WHY_DAMAGED,
 			"the database %s does not have the rows that this change needs, so nothing was changed",
 			db->where);
 	return js_fault_fill(x->number, db->last_error, db->where, error);

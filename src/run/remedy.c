@@ -92,6 +92,7 @@ const char *js_remedy(const struct jobstack_error *error, const char *file)
 			return "wait, or repeat `jobstack server restore FILE --replace`";
 		return why == JOBSTACK_WHY_SCHEMA_NEWER ? "install the newer jobstack on this machine"
 							: "run `jobstack init`";
+	case JOBSTACK_EBUG: return why == JOBSTACK_WHY_DAMAGED ? "`jobstack check` tells more" : NULL;
 	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;
 	default: return NULL;
 	}

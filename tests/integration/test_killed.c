@@ -273,7 +273,7 @@ static void change_missing_claim(const char *name, size_t closing, enum jobstack
 	OK(js_handle_change(h, 1, NULL, &e, "DELETE FROM claim WHERE stack_id=%u", s.id));
 	for (size_t i = 0; i < closing; i++)
 		out[i] = outcome(i + 1, 1, verdict, 0);
-	GIVES(JOBSTACK_EBUG, take_step(w, out, closing, claim, &batch, NULL, &e));
+	REFUSES(JOBSTACK_EBUG, JOBSTACK_WHY_DAMAGED, take_step(w, out, closing, claim, &batch, NULL, &e));
 	assert_non_null(strstr(e.text, "does not have the rows"));
 	OK(js_handle_ask_number(h, &n, &e, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", s.id));
 	assert_int_equal(n, 0);
