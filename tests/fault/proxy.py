@@ -13,6 +13,7 @@ Armed, it does to the next packet with a COMMIT:
 One thread runs all of them.
 """
 import asyncio
+import errno
 import threading
 
 COM_QUERY = 3
@@ -115,14 +116,19 @@ class Proxies:
 		threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
 	def open(self):
-		self.port = 20000 + (self.port - 20000 + 1) % 9000
-		proxy = Proxy(self.host, self.port, self.servers[self.port % len(self.servers)])
-
-		async def listen():
+		"""On the next port that is free: the labs have some, too."""
+		async def listen(proxy):
 			proxy.listener = await asyncio.start_server(proxy.serve, self.host, proxy.port)
 
-		asyncio.run_coroutine_threadsafe(listen(), self.loop).result(10)
-		return proxy
+		while True:
+			self.port = 20000 + (self.port - 20000 + 1) % 9000
+			proxy = Proxy(self.host, self.port, self.servers[self.port % len(self.servers)])
+			try:
+				asyncio.run_coroutine_threadsafe(listen(proxy), self.loop).result(10)
+				return proxy
+			except OSError as error:
+				if error.errno != errno.EADDRINUSE:
+					raise
 
 	def close(self, proxy):
 		self.loop.call_soon_threadsafe(proxy.listener.close)
