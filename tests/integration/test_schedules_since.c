@@ -433,9 +433,10 @@ static void many_lists(void **unused)
 	(void)unused;
 	push_numbered("many", NULL, 900);
 	id = id_of("many");
+	(void)sql(holder, "UPDATE entry SET entry_id=entry_id*3000 WHERE stack_id=%" PRIu64, id);
 	(void)sql(holder,
 		  "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
-		  "1,stack_id,entry_id*3000,1,1,0,0,FROM_UNIXTIME(1800000000+entry_id%%7/8) FROM entry WHERE "
+		  "1,stack_id,entry_id,1,1,0,0,FROM_UNIXTIME(1800000000+entry_id/3000%%7/8) FROM entry WHERE "
 		  "stack_id=%" PRIu64,
 		  id);
 	(void)sql(
