@@ -235,7 +235,7 @@ static void serve(int fd)
 		return;
 	put_ok(fd, &seq, 0);
 	while (get(fd, &seq, text, sizeof(text)) > 0 && text[0] == 3) {
-		if (strstr(text, "SET SESSION") != NULL)
+		if (strstr(text, "SET NAMES") != NULL)
 			put_ok(fd, &seq, 0);
 		else if (strstr(text, "@@global.local_infile") != NULL)
 			put_yes(fd, &seq);
