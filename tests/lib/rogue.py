@@ -242,7 +242,7 @@ def run_case(here, tools, tls, play, mode):
 def main():
 	here, jobstack, worker = sys.argv[1:]
 	make_keys(here)
-	tools = {"jobstack": [jobstack, "status"], "jobstack-worker": [worker, "-q", "-s", "none", "--", "true"]}
+	tools = {"jobstack": [jobstack, "status"], "jobstack-worker": [worker, "-q", "-s", "none", "--connect-timeout", "0", "--", "true"]}
 	cases = [(tls, play, mode) for tls in (False, True) for play in PLAYS for mode in FILES]
 	cases += [(mode != "a socket", (NATIVE, [SHA2]), mode) for mode in TRUSTED]
 	failed = 0
