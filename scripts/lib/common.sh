@@ -51,12 +51,13 @@ slurp() {
 	{ read -rd '' TEXT <"$1" || [[ $TEXT ]]; } 2>/dev/null
 }
 
-# proc_alive PID: there is such a process, and it is no zombie (kill -0 takes those for living).  One of which other threads still
-# run looks like a zombie, but has its files and ports until they have ended, too.
+# proc_alive PID [START]: there is such a process (started at START, see proc_start), and it is no zombie (kill -0 takes those for
+# living).  One of which other threads still run looks like a zombie, but has its files and ports until they have ended, too.
 proc_alive() {
 	local TEXT fields
 	slurp "/proc/$1/stat" || return 1
 	read -ra fields <<<"${TEXT##*) }"
+	[[ ${2-} == '' || ${fields[19]} == "$2" ]] || return 1
 	[[ ${fields[0]} != [ZX] ]] || ((fields[17] > 1))
 }
 
