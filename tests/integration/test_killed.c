@@ -180,8 +180,7 @@ static void *work(void *ctx)
 	int status = jobstack_open(&handle, &options, &error);
 
 	while (status == 0 && !over)
-		status = me == THREADS - 1 && getenv("NOSCRIPT") == NULL ? pop(handle, &dice, &error)
-									 : live(handle, &dice, &error);
+		status = me == THREADS - 1 ? pop(handle, &dice, &error) : live(handle, &dice, &error);
 	over = 1;
 	if (status != 0)
 		note_failure(me, me == THREADS - 1 ? "a script" : "a worker", &error);
