@@ -38,9 +38,10 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 			uint64_t *entry, struct jobstack_error *error)
 {
 	int64_t begin = js_clock_mono_us(), told = begin, from, now = begin;
-	uint64_t high = s->tail, size = FIND_FIRST, low;
-	int status = 0;
+	uint64_t last = s->tail, high, size = FIND_FIRST, low;
+	int status = js_stack_last(handle, s->id, &last, error);
 
+	high = last;
 	for (; status == 0 && *entry == 0 && high > 0; high = low - 1) {
 		low = high > size ? high - size + 1 : 1;
 		from = now;
@@ -61,7 +62,7 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 		js_log(js_db_log(handle->db), JOBSTACK_LOG_PROGRESS,
 		       "searching for this name: %" PRIu64 " of %" PRIu64 " entries read in %" PRId64
 		       " s (a search by entry number is immediate)",
-		       s->tail - low + 1, s->tail, (now - begin) / JS_SECOND_US);
+		       last - low + 1, last, (now - begin) / JS_SECOND_US);
 	}
 	return status;
 }
@@ -81,7 +82,6 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 	/* The datapath has no row in `name`, or that row's entry was pruned.  Then only a later push without --unique
 	 * can have added it again. */
 	*entry = 0;
-	JS_TRY(js_stack_last(handle, s.id, &s.tail, error));
 	JS_TRY(find_by_scan(handle, &s, datapath, entry, error));
 	return *entry == 0 ? JOBSTACK_NOTHING : 0;
 }

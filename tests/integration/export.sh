@@ -34,7 +34,7 @@ for field in $fields; do
 	sed -n '/^### Columns/,/^### CSV/p' "$JOBSTACK_SOURCE/docs/DATA.md" | grep -q "^|[^|]*\`$field\`" || undocumented+=" $field"
 done
 is 'docs/DATA.md explains each column' "$undocumented" ''
-is 'list --help names them in that order' "$(jobstack list --help | tr -s ' \n' ' ' | grep -c "value: $fields -n, --limit")" 1
+is 'list --help names them in that order' "$(jobstack list --help | tr -s ' \n' ' ' | grep -c "value: $fields -0, --null")" 1
 
 # ---- names of any bytes, and every end
 cat >names.py <<'P'

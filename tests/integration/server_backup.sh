@@ -40,7 +40,7 @@ check 'a file that is something else is not replaced' says 1 'is not a backup' s
 is '... and is as it was' "$(cat thesis)" thesis
 mkfifo fifo fifo.gz.tmp
 check 'nor a FIFO' says 1 'fifo exists and is not a backup' timeout 60 jobstack server backup fifo --client-file "$PWD/a.cnf"
-check '... nor one where the file is written first' says 1 'fifo.gz.tmp, or that is .* no ordinary file' \
+check '... nor one where the file is written first' says 1 'fifo.gz.tmp, or it is not a regular file of yours' \
 	timeout 60 jobstack server backup fifo.gz --client-file "$PWD/a.cnf"
 mkdir small && mount -t tmpfs -o size=4k none small
 at_end 'umount small'
