@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""skipping.py TO: a way to the server at the local port TO, on which statements get lost, as in a MariaDB whose query is
+killed at the wrong moment.  Listens on any port, and writes the number into the file "port".
+
+Each UPDATE and DELETE of a transaction, told apart by its text without the values, is skipped until the server has stopped its
+transaction, by one of its guards, but not more than 30 times (an IF may pass over it, too).  What the server gets in its place
+does nothing.  Each time adds a line to the file "skipped": "noticed" or "unnoticed", a tab, the text."""
+import os
+import re
+import select
+import socket
+import sys
+import threading
+
+STATEMENT = re.compile(rb"(?<=[; ])(?<!KEY )(?<!FOR )(?:UPDATE|DELETE) [^;]*(?=;)")
+VALUES = re.compile(rb"(?:(?:x'[0-9A-F]*'|'[^']*'|\b[0-9]+\b)[,()]*)+")
+GUARD = b"\x9a\x06#22003"  # error 1690
+MOST = 30
+lock = threading.Lock()
+times = {}
+out = open("skipped", "ab", buffering=0)
+
+
+def packet(data):
+	"""Its length, when all of it is there; else 0."""
+	if len(data) < 4:
+		return 0
+	n = 4 + int.from_bytes(data[:3], "little")
+	return n if len(data) >= n else 0
+
+
+def skip(data):
+	"""The packet without one of its statements, and the text of that one."""
+	if data[3:5] != b"\x00\x03" or data[5:].startswith(b"PREPARE ") or b"START TRANSACTION" not in data:
+		return data, None
+	for found in STATEMENT.finditer(data):
+		shape = VALUES.sub(b"N", found[0])
+		with lock:
+			times[shape] = times.get(shape, 0) + 1
+			if times[shape] > MOST:
+				continue
+		return data[:found.start()] + b"DO 0".ljust(len(found[0])) + data[found.end():], shape
+	return data, None
+
+
+def serve(client):
+	server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+	skipped, asked, answer = None, b"", b""
+
+	def judge():
+		noticed = GUARD in answer
+		if skipped:
+			out.write((b"noticed" if noticed else b"unnoticed") + b"\t" + skipped + b"\n")
+		if skipped and noticed:
+			with lock:
+				times[skipped] = MOST
+
+	while True:
+		try:
+			ready = select.select([client, server], [], [])[0]
+			data = ready[0].recv(65536)
+		except OSError:
+			data = b""
+		if not data:
+			break
+		if ready[0] is server:
+			answer += data if skipped else b""
+			client.sendall(data)
+			continue
+		asked += data
+		while n := packet(asked):
+			judge()
+			data, skipped = skip(asked[:n])
+			asked, answer = asked[n:], b""
+			server.sendall(data)
+	judge()
+	for s in (client, server):
+		s.close()
+
+
+listener = socket.create_server(("127.0.0.1", 0))
+with open("port.new", "w") as file:
+	file.write(str(listener.getsockname()[1]))
+os.rename("port.new", "port")
+while True:
+	threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
