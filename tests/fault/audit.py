@@ -230,12 +230,12 @@ class Audit:
 		ends = {r[:4]: r for r in self.runs if r.end}
 		for key, times in self.children.items():
 			run = ends.get(key)
-			later = [r.start for r in self.by_entry[key[:2]] if run and r.start > run.start]
-			if later and max(times) > min(later) and (self.by_script(key[3]) or self.left_behind(*key[:2], min(later)) or
-								  self.stood_still(self.left[key], min(later))):
-				self.counts["overlaps of scripts"] += self.by_script(key[3])
+			later = [r for r in self.by_entry[key[:2]] if run and run.start < r.start < max(times)]
+			scripts = self.by_script(key[3]) or all(self.by_script(r.worker) for r in later)
+			if later and (scripts or self.left_behind(*key[:2], later[0].start) or self.stood_still(self.left[key], later[0].start)):
+				self.counts["overlaps of scripts"] += scripts
 				continue
-			if later and max(times) > min(later):
+			if later:
 				self.violation("overlap", *key[:2], "attempt %d: what it left behind was alive in the next run" % key[2])
 			elif self.kept(key[3]) and run and max(times) > run.end + ORPHAN_NS + FROZEN_NS * (key[3] in self.frozen):
 				self.violation("other", *key[:2], "attempt %d: what it left behind went on for %.1f s after its end" %
