@@ -79,7 +79,7 @@ workload() {
 		jobstack push -q -s one --max-attempts 2 --retry-delay 0 --max-running 3 >/dev/null || echo "push: $?"
 	seq -f '/u/%.0f' 1 2300 | jobstack push -q -s many --unique --max-attempts 1 >/dev/null || echo "push --unique: $?"
 	seq -f '/u/%.0f' 2295 2310 | jobstack push -s many --unique || echo "push again: $?"
-	seq -f '/l/%.0f' 1 20 | jobstack push -q -s last --lifo --atomic --priority 7 >/dev/null || echo "push --atomic: $?"
+	seq -f '/l/%.0f' 1 20 | jobstack push -q -s last --lifo --atomic --priority 7 --retry-delay 1h >/dev/null || echo "push --atomic: $?"
 	# shellcheck disable=SC2016
 	timeout 300 jobstack-worker -q -s one --slots 2 --idle-timeout 0 -- sh -c 'case $1 in *5) echo bad >&2; exit 3;; *[xyz78]) exit 0;; esac' sh {} ||
 		echo "worker: $?"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""skipping.py TO: a way to the server at the local port TO, on which statements get lost, as in a MariaDB whose query is
-killed at the wrong moment.  Listens on any port, and writes the number into the file "port".
+"""skipping.py TO: a proxy to the server at the local port TO, which skips statements, as a MariaDB does whose query is killed at
+the wrong moment.  It listens on a free port, and writes the number into the file "port".
 
-Each UPDATE and DELETE of a transaction, told apart by its text without the values, is skipped until the server has stopped its
-transaction, by one of its guards, but not more than 30 times (an IF may pass over it, too); of each packet one, the one that
-was skipped least.  What the server gets in its place does nothing.  Each time adds a line to the file "skipped": "noticed" or "unnoticed", a tab, the text."""
+In each packet it replaces one UPDATE or DELETE of a transaction by "DO 0": the one that it has skipped least often.  Statements
+that differ only in their values count as one.  Each is skipped until one of the server's guards stops its transaction, at most
+30 times: once is not enough, since an IF may pass over it.  Each time adds a line to the file "skipped": "noticed" or
+"unnoticed", a tab, the statement."""
 import os
 import re
 import select
@@ -22,7 +23,7 @@ out = open("skipped", "ab", buffering=0)
 
 
 def packet(data):
-	"""Its length, when all of it is there; else 0."""
+	"""The length of the first packet in DATA, or 0 if it is not complete yet."""
 	if len(data) < 4:
 		return 0
 	n = 4 + int.from_bytes(data[:3], "little")

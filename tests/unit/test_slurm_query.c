@@ -405,7 +405,7 @@ static int use_commands(void **state)
 static int use_module(void **state)
 {
 	(void)state;
-	where.limit_us = 0; /* whatever a test that failed has left */
+	where.limit_us = 0; /* a failed test may have left one */
 	assert_int_equal(setenv("PATH", path, 1), 0);
 	free(path);
 	return setenv("JOBSTACK_SLURM", "module", 1);
@@ -604,7 +604,7 @@ static void test_command_hangs(void **state)
 	assert_true(left.fd >= 0);
 	where.limit_us = JS_SECOND_US / 2;
 	wrap_squeue("exec 9>alive; printf x >&9; trap '' TERM; sleep 60 & sleep 60; sleep 60");
-	do { /* it has to have begun by then, under valgrind and on a slow machine, too */
+	do { /* squeue must have started before the limit ends, which takes longer under valgrind */
 		where.limit_us *= 2;
 		error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 		assert_int_equal(js_slurm_job(&where, 5, &job, &error), JOBSTACK_EFILE);
@@ -615,7 +615,7 @@ static void test_command_hangs(void **state)
 	assert_int_equal(poll(&left, 1, 20000), 1);
 	assert_int_equal(read(left.fd, &byte, 1), 0); /* nobody has it open */
 	assert_int_equal(close(left.fd), 0);
-	/* What squeue gets is a part of the limit; on a busy machine the rest may be over first. */
+	/* squeue gets only a part of the limit.  On a busy machine the rest may run out first. */
 	wrap_squeue("sleep 60");
 	where.limit_us = JS_SECOND_US;
 	do {
