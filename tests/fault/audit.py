@@ -231,7 +231,7 @@ class Audit:
 		for key, times in self.children.items():
 			run = ends.get(key)
 			later = [r for r in self.by_entry[key[:2]] if run and run.start < r.start < max(times)]
-			scripts = self.by_script(key[3]) or all(self.by_script(r.worker) for r in later)
+			scripts = self.by_script(key[3]) or all(self.by_script(r.worker) and r.attempt < run.attempt for r in later)
 			if later and (scripts or self.left_behind(*key[:2], later[0].start) or self.stood_still(self.left[key], later[0].start)):
 				self.counts["overlaps of scripts"] += scripts
 				continue
