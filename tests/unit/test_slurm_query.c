@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "slurm/query.h"
 
 #include <errno.h>
@@ -596,7 +597,7 @@ static void test_command_hangs(void **state)
 	struct js_slurm_job job;
 	struct pollfd left;
 	int begun;
-	char byte;
+	char byte, limit[64];
 
 	(void)state;
 	assert_int_equal(mkfifo("alive", 0600), 0);
@@ -609,9 +610,11 @@ static void test_command_hangs(void **state)
 		error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 		assert_int_equal(js_slurm_job(&where, 5, &job, &error), JOBSTACK_EFILE);
 		assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+		js_num_duration_text(where.limit_us, limit, sizeof(limit));
 		begun = read(left.fd, &byte, 1) == 1 && strstr(error.text, "Slurm did not answer within ") != NULL;
 	} while (!begun && where.limit_us < 60 * JS_SECOND_US);
 	assert_true(begun);
+	assert_string_equal(error.text + strlen("Slurm did not answer within "), limit);
 	assert_int_equal(poll(&left, 1, 20000), 1);
 	assert_int_equal(read(left.fd, &byte, 1), 0); /* nobody has it open */
 	assert_int_equal(close(left.fd), 0);
