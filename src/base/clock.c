@@ -72,9 +72,20 @@ int js_clock_leap_read(int fd)
 	return fd >= 0 && (read(fd, &count, sizeof(count)) > 0 || errno == ECANCELED);
 }
 
+int64_t js_clock_ahead_us(int64_t *now_us)
+{
+	int64_t wall, tries = 10;
+
+	do {
+		*now_us = js_clock_mono_us();
+		wall = js_clock_wall_us();
+	} while (js_clock_mono_us() - *now_us > JS_CLOCK_LEAP_US / 10 && --tries > 0);
+	return wall - *now_us;
+}
+
 int js_clock_holds(const struct js_clock_bound *bound)
 {
-	int64_t now = js_clock_mono_us(), leap = js_clock_wall_us() - now - bound->wall_us;
+	int64_t now, leap = js_clock_ahead_us(&now) - bound->wall_us;
 
 	return now < bound->until_us && leap < JS_CLOCK_LEAP_US && leap > -JS_CLOCK_LEAP_US;
 }

@@ -31,7 +31,11 @@ int js_clock_leap_open(void);
 /* Whether there was such a leap since the last call. */
 int js_clock_leap_read(int fd);
 
-/* What two readings, one after the other, may differ by without a leap. */
+/* By how much the wall clock is ahead of js_clock_mono_us, which is read into *NOW_US.  On a busy machine this thread
+ * may have to wait between two readings, which would look like a leap: such a pair is read again. */
+int64_t js_clock_ahead_us(int64_t *now_us);
+
+/* What two results of js_clock_ahead_us, one after the other, may differ by without a leap. */
 #define JS_CLOCK_LEAP_US (JS_SECOND_US / 10)
 
 /* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was. If

@@ -73,7 +73,7 @@ int64_t entries_keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 
 int64_t entries_read_clocks(struct supervisor *s)
 {
-	int64_t now = jobstack_now_us(), wall = js_clock_wall_us() - now, leap = wall - s->bound.wall_us;
+	int64_t now, wall = js_clock_ahead_us(&now), leap = wall - s->bound.wall_us;
 
 	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
 		s->bound.until_us = 0; /* first this: a start that hangs may look at both in between */

@@ -268,13 +268,14 @@ static int settle_outbox(struct run *r)
 static void connect_threads(struct run *r)
 {
 	uint64_t worker = jobstack_worker_id(r->ledger.worker);
+	int64_t now;
 
 	r->supervisor.config = &r->config;
 	r->supervisor.box = &r->box;
 	r->supervisor.slots = r->slots;
 	r->supervisor.log_dir = r->log_dir;
 	r->supervisor.worker = worker;
-	r->supervisor.wall_us = js_clock_wall_us() - js_clock_mono_us();
+	r->supervisor.wall_us = js_clock_ahead_us(&now);
 	js_reap_oom_begin(&r->supervisor.oom, "/proc/self");
 	r->supervisor.cwd = r->run_cwd;
 	(void)js_mounts_read(&r->supervisor.mounts, "/proc/self/mountinfo");

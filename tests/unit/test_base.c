@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -435,6 +437,31 @@ static void usage_unknown(void **state)
 	JS_ATTEMPT_USAGE(IS_UNKNOWN)
 }
 
+static int waits; /* so many readings of the wall clock have to wait for a processor, as on a busy machine */
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	if (id == CLOCK_REALTIME && waits > 0) {
+		waits--;
+		(void)usleep(2 * JS_CLOCK_LEAP_US);
+	}
+	return (int)syscall(SYS_clock_gettime, id, t);
+}
+
+static void busy_clocks(void **state)
+{
+	int64_t now;
+	struct js_clock_bound bound = {INT64_MAX, js_clock_ahead_us(&now)};
+
+	(void)state;
+	assert_true(js_clock_holds(&bound));
+	waits = 3;
+	assert_true(js_clock_holds(&bound));
+	assert_int_equal(waits, 0);
+	bound.wall_us += 2 * JS_CLOCK_LEAP_US;
+	assert_false(js_clock_holds(&bound));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
@@ -449,6 +476,7 @@ int main(void)
 					   cmocka_unit_test(files),
 					   cmocka_unit_test(characters),
 					   cmocka_unit_test(bars),
+					   cmocka_unit_test(busy_clocks),
 					   cmocka_unit_test(usage_unknown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
