@@ -60,9 +60,9 @@ extern "C" {
 #define JOBSTACK_VERSION "0.2.0"
 
 /* Limits, in bytes and entries. */
-#define JOBSTACK_DATAPATH_MAX 4096 /* a datapath, without a terminator */
-#define JOBSTACK_STACK_MAX 128	   /* a stack's name: letters, digits and . _ - + = @ : , not first - or . */
-#define JOBSTACK_POP_MAX 500	   /* entries that one pop may claim */
+#define JOBSTACK_DATAPATH_MAX 32768 /* a datapath, without a terminator */
+#define JOBSTACK_STACK_MAX 128	    /* a stack's name: letters, digits and . _ - + = @ : , not first - or . */
+#define JOBSTACK_POP_MAX 500	    /* entries that one pop may claim */
 
 /* Stacks whose names begin with this belong to scripts/canary, which tests an installation.  jobstack_newest and
  * jobstack_files leave them out, and so do reports of all stacks. */

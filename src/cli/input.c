@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Names from the command line or a stream.  Promises: flat memory; when the writer pauses, what is complete is given
- * out; a line that is too long is given as it is as far as it fits, so that the push refuses it with its number; lines
- * are not taken for one name that ends with NUL; what looks like a list from Windows is refused before the first of it
- * is given.
+ * out; a bad name is told with its number, and left out; lines are not taken for one name that ends with NUL; what
+ * looks like a list from Windows is refused before the first of it is given.
  */
 #include "cli/input.h"
 
@@ -14,11 +13,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PAUSE_MS 100
+#define TOLD 10				      /* bad names that are told one by one */
+#define LINE_MOST (JOBSTACK_DATAPATH_MAX + 4) /* with a byte-order mark and a carriage return */
+#define MARK "\xef\xbb\xbf"
 
 /* Refuses a word that the shell has left as it is, since it matched no file.  0, or the exit status. */
 static int check_words(const struct cli *cli, const struct cli_input *in)
@@ -43,6 +46,7 @@ static int check_words(const struct cli *cli, const struct cli_input *in)
 
 int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
 {
+	in->cli = cli;
 	if (in->nul && in->crlf)
 		return cli_usage(
 			cli,
@@ -66,10 +70,14 @@ const char *cli_input_unit(const struct cli_input *in)
 	return in->words != NULL ? "argument" : in->nul ? "name" : "line";
 }
 
-void cli_input_say_empty(const struct cli *cli, const struct cli_input *in)
+void cli_input_say_skipped(const struct cli *cli, const struct cli_input *in)
 {
+	if (in->mark)
+		cli_say(cli, "line 1 begins with a byte-order mark, which was dropped");
 	if (in->empty > 0)
 		cli_say(cli, "skipped %" PRIu64 " empty line%s", in->empty, view_plural(in->empty));
+	if (in->refused > TOLD)
+		cli_tell(cli, "%" PRIu64 " more were refused", in->refused - TOLD);
 }
 
 /* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
@@ -101,17 +109,16 @@ static int fill_input(struct cli_input *in)
 	return 0;
 }
 
-/* Do all whole lines that have come end with a carriage return?  A last one that has no end counts if it is the only
- * one. */
-static int is_all_cr(const struct cli_input *in)
+/* The first line of what has come that ends with a carriage return; 0: none does. */
+static uint64_t find_cr(const struct cli_input *in)
 {
 	const char *line = in->buffer + in->begin, *end = in->buffer + in->end, *stop;
-	int lines = 0;
+	uint64_t number = 1;
 
-	for (; (stop = memchr(line, '\n', (size_t)(end - line))) != NULL; line = stop + 1, lines++)
-		if (stop == line || stop[-1] != '\r')
-			return 0;
-	return lines > 0 || (in->at_end && line < end && end[-1] == '\r');
+	for (; (stop = memchr(line, '\n', (size_t)(end - line))) != NULL; line = stop + 1, number++)
+		if (stop > line && stop[-1] == '\r')
+			return number;
+	return in->at_end && line < end && end[-1] == '\r' ? number : 0;
 }
 
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed)
@@ -121,10 +128,12 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 			 "the input ends with a newline, not with a NUL as find -print0 writes it: leave out -0 "
 			 "(%" PRIu64 " %s had been pushed)",
 			 VIEW_NAMES(pushed));
-	else if (input->all_cr)
+	else if (input->cr_line > 0)
 		cli_tell(cli,
-			 "every line of the input ends with a carriage return, as in files from Windows, so nothing "
-			 "was pushed: --crlf strips the carriage returns, -0 keeps them as part of the names");
+			 "line %" PRIu64
+			 " ends with a carriage return, as in files from Windows, so nothing was pushed: "
+			 "--crlf strips the carriage returns, -0 keeps them as part of the names",
+			 input->cr_line);
 	else if (input->directive > 0)
 		cli_tell(cli,
 			 "line %" PRIu64
@@ -132,7 +141,12 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 			 "): write the whole command on each line, and push what comes after a barrier onto another "
 			 "stack",
 			 input->directive, pushed);
-	return input->no_nul || input->all_cr || input->directive > 0;
+	else if (input->atomic && input->refused > 0 && input->read_errno == 0 && cli_stop == 0) {
+		cli_tell(cli, "nothing was pushed: correct what was refused, and push again");
+		return CLI_NO;
+	} else
+		return 0;
+	return CLI_USAGE;
 }
 
 /* As in a task file of disBatch. */
@@ -146,60 +160,114 @@ static int is_comment(const struct jobstack_bytes *line)
 	return at == line->len || text[at] == '#';
 }
 
+/* What is wrong with a name that was read, which TEXT may hold; or NULL. */
+static const char *judge_name(const struct cli_input *in, const struct jobstack_bytes *name, char text[80])
+{
+	const char *bytes = name->data;
+
+	if (in->cut_nul || memchr(bytes, '\0', name->len) != NULL)
+		return "it has a NUL byte (was -0 meant?)";
+	if (in->cut + name->len > JOBSTACK_DATAPATH_MAX) {
+		(void)snprintf(text, 80, "it is %zu bytes long, and %d is the limit", in->cut + name->len,
+			       JOBSTACK_DATAPATH_MAX);
+		return text;
+	}
+	if (name->len == 0)
+		return "it is empty";
+	return in->words == NULL && !in->nul && !in->crlf && bytes[name->len - 1] == '\r'
+		       ? "it ends with a carriage return (--crlf strips it)"
+		       : NULL;
+}
+
+/* Whether the name that was read is given. */
+static int accept_name(struct cli_input *in, const struct jobstack_bytes *name)
+{
+	char text[80];
+	const char *why = judge_name(in, name, text);
+
+	if (why != NULL && in->refused++ < TOLD)
+		cli_tell(in->cli, "%s %" PRIu64 " was refused: %s", cli_input_unit(in), in->lines, why);
+	in->cut = 0;
+	in->cut_nul = 0;
+	return why == NULL && !(in->atomic && in->refused > 0);
+}
+
+/* Takes what the first line of a list, and each of one from Windows, has besides the name. */
+static void strip_line(struct cli_input *in, struct jobstack_bytes *line)
+{
+	const char *text = line->data;
+
+	line->len -= (size_t)(in->crlf && line->len > 0 && text[line->len - 1] == '\r');
+	if (in->lines == 1 && in->cut == 0 && line->len >= strlen(MARK) && memcmp(text, MARK, strlen(MARK)) == 0) {
+		in->mark = 1;
+		*line = (struct jobstack_bytes){text + strlen(MARK), line->len - strlen(MARK)};
+	}
+}
+
+/* Whether a line is passed over without a word, or ends the input. */
+static int skip_line(struct cli_input *in, const struct jobstack_bytes *line)
+{
+	if (line->len == 0)
+		in->empty++;
+	else if (!in->commands || !is_comment(line))
+		return 0;
+	else if (line->len >= 9 && strncasecmp(line->data, "#DISBATCH", 9) == 0)
+		in->directive = in->lines;
+	return 1;
+}
+
+static int next_word(struct cli_input *in, struct jobstack_bytes *datapath)
+{
+	while (in->lines < in->words_n && cli_stop == 0) {
+		*datapath = (struct jobstack_bytes){in->words[in->lines], strlen(in->words[in->lines])};
+		in->lines++;
+		if (accept_name(in, datapath))
+			return 0;
+	}
+	return cli_stop != 0 || (in->atomic && in->refused > 0) ? -1 : 1;
+}
+
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct cli_input *in = ctx;
 	int delimiter = in->nul ? '\0' : '\n', got;
 
-	if (in->words != NULL) {
-		if (in->lines == in->words_n || cli_stop != 0)
-			return cli_stop != 0 ? -1 : 1;
-		*datapath = (struct jobstack_bytes){in->words[in->lines], strlen(in->words[in->lines])};
-		in->lines++;
-		return 0;
-	}
+	if (in->words != NULL)
+		return next_word(in, datapath);
 	for (;;) {
 		char *start = in->buffer + in->begin;
 		size_t len = in->end - in->begin;
 		char *stop = memchr(start, delimiter, len);
 
-		if (stop == NULL && in->at_end && len == 0)
-			return 1;
-		if (stop == NULL && in->at_end && in->nul && start[len - 1] == '\n') {
+		if (stop == NULL && in->at_end && in->cut + len == 0)
+			return in->atomic && in->refused > 0 ? -1 : 1;
+		if (stop == NULL && in->at_end && in->nul && len > 0 && start[len - 1] == '\n') {
 			in->no_nul = 1;
 			return -1;
 		}
-		if (stop == NULL && (in->at_end || len > JOBSTACK_DATAPATH_MAX + (size_t)in->crlf))
-			stop = start + len; /* the last, without its end; or one that is too long already */
-		if (stop != NULL && in->lines == 0 && !in->nul && !in->crlf && is_all_cr(in)) {
-			in->all_cr = 1;
+		if (stop == NULL && in->at_end)
+			stop = start + len; /* the last, without its end */
+		if ((stop != NULL || len > LINE_MOST) && in->lines == 0 && in->cut == 0 && !in->nul && !in->crlf &&
+		    (in->cr_line = find_cr(in)) > 0)
 			return -1;
+		if (stop == NULL && len > LINE_MOST) {
+			in->cut += len;
+			in->cut_nul |= memchr(start, '\0', len) != NULL;
+			in->begin = in->end;
 		}
-		if (stop != NULL) {
-			*datapath = (struct jobstack_bytes){start, (size_t)(stop - start)};
-			in->begin += datapath->len + (size_t)(stop < start + len);
-			datapath->len -= (size_t)(in->crlf && datapath->len > 0 && stop[-1] == '\r');
-			in->lines++;
-			if (datapath->len == 0 && !in->nul) {
-				in->empty++;
-				continue;
-			}
-			if (in->commands && is_comment(datapath)) {
-				if (datapath->len >= 9 && strncasecmp(datapath->data, "#DISBATCH", 9) == 0) {
-					in->directive = in->lines;
-					return -1;
-				}
-				continue;
-			}
-			if (datapath->len > JOBSTACK_DATAPATH_MAX)
-				in->long_line = in->lines;
-			if (!in->nul && in->nul_line == 0 && memchr(start, '\0', datapath->len) != NULL)
-				in->nul_line = in->lines;
-			in->names++;
-			return 0;
-		}
-		got = fill_input(in);
-		if (got != 0)
+		if (stop == NULL && (got = fill_input(in)) != 0)
 			return got;
+		if (stop == NULL)
+			continue;
+		*datapath = (struct jobstack_bytes){start, (size_t)(stop - start)};
+		in->begin += datapath->len + (size_t)(stop < start + len);
+		in->lines++;
+		if (!in->nul)
+			strip_line(in, datapath);
+		if (!in->nul && in->cut == 0 && skip_line(in, datapath)) {
+			if (in->directive > 0)
+				return -1;
+		} else if (accept_name(in, datapath))
+			return 0;
 	}
 }

@@ -10,22 +10,24 @@
 #define CLI_INPUT_SIZE (1 << 16)
 
 struct cli_input {
-	char *const *words; /* not NULL: the names are WORDS_N words of the command line, and no stream */
+	const struct cli *cli; /* which says what is wrong with a name */
+	char *const *words;    /* not NULL: the names are WORDS_N words of the command line, and no stream */
 	size_t words_n;
 	int fd;
 	int nul;	    /* names end with NUL; else with a newline */
 	int crlf;	    /* a carriage return before the newline is not of the name */
 	int commands;	    /* they are command lines: what is blank or begins with # is passed over */
 	uint64_t directive; /* the first #DISBATCH line, or 0: nothing was given of it */
-	uint64_t names;	    /* given so far */
+	int atomic;	    /* after a bad name no name is given any more */
+	uint64_t refused;   /* bad names so far: each was told, and was not given */
 	uint64_t lines;	    /* lines (or names) read so far */
 	uint64_t empty;	    /* empty lines passed over */
-	uint64_t nul_line;  /* the first line with a NUL byte in it, or 0 */
-	uint64_t long_line;
-	int no_nul; /* names were to end with NUL, but what came last ends with a newline: nothing of it was given
-		       (CLI_INPUT_NO_NUL) */
-	int all_cr; /* every line ends with a carriage return, and not by crlf: nothing of it was given
-		       (CLI_INPUT_ALL_CR) */
+	int mark;	    /* the first line began with a byte-order mark */
+	int no_nul; /* names were to end with NUL, but what came last ends with a newline: nothing of it was given */
+	uint64_t cr_line; /* a line near the beginning that ends with a carriage return, and not by crlf: nothing was
+			     given; or 0 */
+	size_t cut;	  /* so many bytes of the line were too many for the buffer */
+	int cut_nul;	  /* there was a NUL byte in them */
 	int read_errno;
 	size_t begin, end;
 	int at_end;
@@ -43,14 +45,15 @@ struct cli_input {
  */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 
-/* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: 1 if it did. */
+/* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: the exit status, or 0 if it was not that. */
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed);
 
 /* What its names are: "argument", "line" or "name"; input->lines counts them. */
 const char *cli_input_unit(const struct cli_input *input);
 
-/* How many empty lines were skipped, if any. */
-void cli_input_say_empty(const struct cli *cli, const struct cli_input *input);
+/* What of the input was skipped or dropped, if anything. */
+void cli_input_say_skipped(const struct cli *cli, const struct cli_input *input);
 
-/* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
+/* A jobstack_next_fn over a struct cli_input.  Tells of bad names, and leaves them out.  Stops (negative) at cli_stop,
+ * at a read error, and, if atomic, at the end after a bad name. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath);

@@ -110,21 +110,29 @@ static int check_push(struct cli *cli)
 {
 	request.input.words = cli->words_n > 0 ? cli->words : NULL;
 	request.input.words_n = cli->words_n;
+	request.input.atomic = request.options.atomic;
 	return cli_input_open(cli, &request.input, request.file);
 }
 
 static int print_pushed(struct cli *cli, const struct jobstack_push_result *result)
 {
+	const uint64_t refused = request.input.refused;
+	const int status = refused > 0 ? CLI_NO : CLI_YES;
+
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("pushed", result->pushed),
-				 KEY_COUNT("skipped", result->skipped));
+				 KEY_COUNT("skipped", result->skipped), KEY_COUNT("refused", refused)) != 0
+			       ? CLI_BUG
+			       : status;
 	(void)printf("%" PRIu64 " pushed", result->pushed);
 	if (result->skipped > 0)
 		(void)printf(", %" PRIu64 " skipped (known already)", result->skipped);
+	if (refused > 0)
+		(void)printf(", %" PRIu64 " refused", refused);
 	if (!cli->stack_given && isatty(STDOUT_FILENO))
 		(void)printf(" to the stack \"%s\"", cli->stack);
 	(void)putchar('\n');
-	return CLI_YES;
+	return status;
 }
 
 /* What went wrong, with the place in the input. */
@@ -133,25 +141,19 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
 	const struct cli_input *in = &r->input;
 	const char *again = r->options.atomic ? "nothing was pushed"
 					      : "push again with --unique, which skips the names that were pushed";
+	int status;
 
 	(void)fflush(stdout);
-	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
-		cli_tell(cli,
-			 "%s %" PRIu64 " was refused: %s%s: %" PRIu64
-			 " %s before it had been pushed; correct it, and %s",
-			 cli_input_unit(in), in->lines, cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "",
-			 VIEW_NAMES(result->pushed), again);
-	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
+	if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
 		cli_tell(cli, "can't read the input: %s: %" PRIu64 " %s had been pushed; %s", strerror(in->read_errno),
 			 VIEW_NAMES(result->pushed), again);
 		return CLI_USAGE;
-	} else if (cli->error.code == JOBSTACK_ESTOPPED && cli_input_refused(cli, in, result->pushed))
-		return CLI_USAGE;
+	} else if (cli->error.code == JOBSTACK_ESTOPPED && (status = cli_input_refused(cli, in, result->pushed)) != 0)
+		return status;
 	else if (cli->error.code == JOBSTACK_ESTOPPED)
 		cli_tell(cli, "interrupted after pushing %" PRIu64 " %s: %s", VIEW_NAMES(result->pushed), again);
 	else {
-		int status = cli_fail(cli);
-
+		status = cli_fail(cli);
 		if (result->pushed > 0)
 			cli_tell(cli, "%" PRIu64 " %s had been pushed: %s", VIEW_NAMES(result->pushed), again);
 		return status;
@@ -181,9 +183,9 @@ static int push_names(struct cli *cli)
 	status = jobstack_push_from(cli->handle, cli->stack, &request.options, next_counted, &counted, &result,
 				    &cli->error);
 	cli_progress_end(&counted.progress);
-	cli_input_say_empty(cli, &request.input);
+	cli_input_say_skipped(cli, &request.input);
 	if (status == JOBSTACK_NOTHING) {
-		cli_tell(cli, "nothing to push: the input is empty");
+		cli_tell(cli, request.input.refused > 0 ? "nothing was pushed" : "nothing to push: the input is empty");
 		return CLI_NO;
 	}
 	if (status != 0)

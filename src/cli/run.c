@@ -398,22 +398,18 @@ static void say_separator(const struct run *r)
 static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;
+	int refused = status == JOBSTACK_ESTOPPED ? cli_input_refused(r->cli, in, result->pushed) : 0;
 
-	if (status == JOBSTACK_ESTOPPED && cli_input_refused(r->cli, in, result->pushed))
-		return CLI_USAGE;
+	if (refused != 0)
+		return refused;
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
 		cli_say(r->cli, "the worker has ended, so the rest of the names was not read: run again to push them");
 	if (status == 0 || status == JOBSTACK_NOTHING || r->failed ||
 	    (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
-		return 0;
-	if (status == JOBSTACK_ESTOPPED)
-		cli_tell(r->cli, "can't read the input: %s", strerror(in->read_errno));
-	else if (status == JOBSTACK_EINPUT && result->bad > 0)
-		cli_tell(r->cli,
-			 "%s %" PRIu64 " was refused: %s%s: the names before it are run; correct it, and run again",
-			 cli_input_unit(in), in->lines, r->cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "");
-	else
+		return in->refused > 0 ? CLI_NO : 0;
+	if (status != JOBSTACK_ESTOPPED)
 		return cli_fail(r->cli);
+	cli_tell(r->cli, "can't read the input: %s", strerror(in->read_errno));
 	return CLI_USAGE;
 }
 
@@ -451,7 +447,7 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	} while (status == JOBSTACK_ECONFLICT && has_lost_name(r));
 	status = judge_push(r, status, result);
 	js_error_clear(r->failed ? NULL : &r->cli->error);
-	cli_input_say_empty(r->cli, &r->input);
+	cli_input_say_skipped(r->cli, &r->input);
 	/* what an earlier run left, or what came after a worker had left, is for a worker too */
 	(void)worker_ended(r);
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
@@ -485,13 +481,6 @@ static int read_names(struct run *r, struct js_buf *names)
 	while ((got = cli_input_next(&r->input, &name)) == 0 || got == 2) {
 		if (got == 2)
 			continue;
-		if (name.len == 0 || name.len > JOBSTACK_DATAPATH_MAX || memchr(name.data, '\0', name.len) != NULL) {
-			cli_tell(r->cli,
-				 "%s %" PRIu64
-				 " would be refused: it is empty, longer than %d bytes, or has a NUL byte",
-				 cli_input_unit(&r->input), r->input.lines, JOBSTACK_DATAPATH_MAX);
-			return CLI_USAGE;
-		}
 		js_buf_add(names, name.data, name.len);
 		js_buf_add(names, "", 1);
 	}
@@ -514,7 +503,7 @@ static int print_commands(struct run *r)
 						     : CLI_NO;
 	}
 	js_buf_free(&names);
-	return status;
+	return status == 0 && r->input.refused > 0 ? CLI_NO : status;
 }
 
 static int push_and_run(struct cli *cli)

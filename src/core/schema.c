@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 12
+#define SCHEMA_VERSION 13
 #define LOCK_SECONDS 20 /* per try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
 #define NAMED_WORKERS 5

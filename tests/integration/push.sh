@@ -16,21 +16,38 @@ is 'NUL-separated' "$(printf '/8\0/9\n9\0' | jobstack push -0 -s a)" '2 pushed'
 printf '/10\n' >list
 is 'from a file' "$(jobstack push -a list -s a)" '1 pushed'
 is 'all of it' "$(ledger a)" '0 0 10 0 0 0'
-is 'json' "$(jobstack push -s a --json /11)" '{"stack":"a","pushed":1,"skipped":0}'
+is 'json' "$(jobstack push -s a --json /11)" '{"stack":"a","pushed":1,"skipped":0,"refused":0}'
 
 check 'empty input' says 1 'nothing to push' jobstack push -s none </dev/null
 is '... makes no stack' "$(sql "SELECT COUNT(*) FROM stack WHERE name='none'")" 0
 check 'empty lines are passed over, and that is said' says 0 '2 empty lines' jobstack push -s blank <<<$'/1\n\n\n/2'
-long=/$(printf '%04096d' 0)
-check 'a line of over 4096 bytes' says 2 'line 3 was refused: it is 4097 bytes long, and 4096 is the limit: 2 names before it' \
+# a bad line is named, and the others are pushed
+long=/$(printf '%032768d' 0)
+check 'a line of over 32 KiB' says 1 'line 3 was refused: it is 32769 bytes long, and 32768 is the limit' \
 	jobstack push -s long <<<"/1"$'\n'"/2"$'\n'"$long"$'\n'"/4"
-is '... what came before it is there' "$(ledger long)" '0 0 2 0 0 0'
-check 'a line of a megabyte' says 2 'line 1 was refused' jobstack push -s long < <(head -c 1000000 /dev/zero | tr '\0' x)
-check 'a name of exactly 4096 bytes' jobstack push -s long "${long:0:4096}"
+is '... the others are there' "$(ledger long)" '0 0 3 0 0 0'
+check 'a line of a megabyte, which is the last' says 1 'line 2 was refused: it is 1000000 bytes' jobstack push -s long < <(echo /5 && head -c 1000000 /dev/zero | tr '\0' x)
+check 'a name of exactly 32 KiB' jobstack push -s long "${long:0:32768}"
+is '... whole' "$(sql "SELECT MAX(LENGTH(datapath)) FROM entry JOIN stack USING(stack_id) WHERE name='long'")" 32768
+seq -f "/%.0f${long:0:32760}" 100 >hundred
+check 'a hundred of these' prints 0 '100 pushed' jobstack push -s hundred --unique -a hundred
+check '... each once' prints 0 '0 pushed, 100 skipped (known already)' jobstack push -s hundred --unique -a hundred
+check '... run' sh -c 'timeout 300 jobstack-worker -q -s hundred --slots 2 --output - -- printf "%s\n" {} | sort -V | cmp - hundred'
+check '... as environment and as request' timeout 300 jobstack run -q -s hundred2 -a hundred --persistent --shell -- 'while read -r e a n; do [ ${#n} -gt 32700 ] && echo done || echo failed; done'
 printf '/1\n/a\0b\n/3\n' >nul
-check 'NUL in line mode' says 2 'line 2 was refused: it has a NUL byte .was -0 meant' jobstack push -s nul -a nul
-check '--atomic: not even what came before' says 2 'nothing was pushed' jobstack push -s nul2 --atomic -a nul
-is '... indeed' "$(ledger nul2)" "$([[ $(ledger nul2) ]] && echo '0 0 0 0 0 0')"
+check 'NUL in line mode' says 1 'line 2 was refused: it has a NUL byte .was -0 meant' jobstack push -s nul -a nul
+is '... the others are there' "$(ledger nul)" '0 0 2 0 0 0'
+check '... JSON' prints 1 '{"stack":"nul","pushed":2,"skipped":0,"refused":1}' jobstack push -s nul -a nul --json
+check '... all are bad' says 1 'argument 2 was refused: it is empty.*nothing was pushed' jobstack push -s nul3 '' ''
+check '... run' says 1 'line 2 was refused: it has a NUL byte' jobstack run -s nul4 -a nul -- true
+is '... the others have run' "$(ledger nul4)" '2 0 0 0 0 0'
+check '... a dry run' says 1 'line 2 was refused' jobstack run --dry-run -a nul -- true
+check '--atomic: none of them' says 1 'line 2 was refused.*nothing was pushed' jobstack push -s nul2 --atomic -a nul
+is '... indeed' "$(ledger nul2)" ''
+check 'many bad lines are counted' says 1 'line 11 was refused.*2 more were refused' jobstack push -s many < <(
+	echo /1
+	for _ in {1..12}; do printf '/a\0\n'; done
+)
 check 'a stack name with odd bytes' says 2 'not a valid stack' jobstack push -s "a/b" /x
 check 'another' says 2 'not a valid stack' jobstack push -s $'a\nb' /x
 check 'a file that is not there' says 2 'nosuch' jobstack push -a nosuch
@@ -39,17 +56,24 @@ check 'a value that is not one' says 2 'retry-delay' jobstack push --retry-delay
 check '-0, but lines' says 2 'leave out -0' jobstack push -0 -s lines < <(printf '/1\n/2\n')
 check '... makes no stack' says 2 'no stack "lines"' jobstack status -s lines
 printf '/1\r\n/2\r\n/3' >crlf
-check 'a list from Windows is refused' says 2 'every line .* carriage return.* nothing was pushed: --crlf strips' jobstack push -s crlf -a crlf
+check 'a list from Windows is refused' says 2 'line 1 ends with a carriage return.* nothing was pushed: --crlf strips' jobstack push -s crlf -a crlf
 check '... a single line' says 2 'carriage return' jobstack push -s crlf <<<$'/1\r'
 check '... without its end' says 2 'carriage return' sh -c 'printf "/1\r" | jobstack push -s crlf'
 check '... by run, too' says 2 'carriage return.*--crlf' jobstack run -s crlf -a crlf -- true
 check '... makes no stack' says 2 'no stack "crlf"' jobstack status -s crlf
-printf '/1\r\n\r\n/%04095d\r\n/x\r\r\n/5\n' 0 >crlf2
+printf '/1\r\n\r\n/%032767d\r\n/x\r\r\n/5\n' 0 >crlf2
 check '--crlf strips one at each end' says 0 '1 empty line' jobstack push -s crlf --crlf -a crlf2
-is '... and no more' "$(sql "SELECT GROUP_CONCAT(LENGTH(datapath) ORDER BY entry_id) FROM entry JOIN stack USING(stack_id) WHERE name='crlf'")" 2,4096,3,2
+is '... and no more' "$(sql "SELECT GROUP_CONCAT(LENGTH(datapath) ORDER BY entry_id) FROM entry JOIN stack USING(stack_id) WHERE name='crlf'")" 2,32768,3,2
 check '... run' sh -c 'jobstack run -q -s crlfrun --crlf -a crlf --shell -- "test -n {}" && jobstack list -s crlfrun -t done -o datapath | grep -qx /2'
-is 'lines of which some end so are names' "$(printf '/1\r\n/2\n' | jobstack push -s cr)" '2 pushed'
-is '... and with -0 all may' "$(printf '/1\r\0' | jobstack push -s cr -0)" '1 pushed'
+check 'a list of which some lines end so' says 2 'line 2 ends with a carriage return.* nothing was pushed: --crlf strips' jobstack push -s cr < <(printf '/1\n/2\r\n/3\n')
+check '... makes no stack' says 2 'no stack "cr"' jobstack status -s cr
+is '... with -0 all may' "$(printf '/1\r\0' | jobstack push -s cr -0)" '1 pushed'
+check 'such a line after the first 64 KiB' says 1 'line 20001 was refused: it ends with a carriage return .--crlf strips it' \
+	jobstack push -s cr2 < <(numbered 1 20000 && printf '/x\r\n/y\n')
+is '... the others are there' "$(ledger cr2)" '0 0 20001 0 0 0'
+check 'a byte-order mark is dropped' says 0 'byte-order mark.*was dropped' jobstack push -s bom < <(printf '\xef\xbb\xbf/1\n\xef\xbb\xbf/2\n')
+is '... at the beginning alone' "$(sql "SELECT GROUP_CONCAT(LENGTH(datapath) ORDER BY entry_id) FROM entry JOIN stack USING(stack_id) WHERE name='bom'")" 2,5
+check '... before a comment, too' prints 0 '1 pushed' jobstack push -q -s bom2 --commands < <(printf '\xef\xbb\xbf#\ntrue\n')
 check '-0 and --crlf' says 2 'is for lines' jobstack push --crlf -0 -a crlf
 mkdir adir && touch afile
 check 'a directory: said' says 0 'find adir -type f' jobstack push -s doubt adir

@@ -128,7 +128,7 @@ static void any_bytes(void **state)
 
 static void bad_names(void **state)
 {
-	static char big[4097];
+	static char big[JOBSTACK_DATAPATH_MAX + 1];
 	struct jobstack_push_result r = JOBSTACK_PUSH_RESULT_INIT;
 	struct jobstack_bytes v[3] = {{"/a", 2}, {"/b\0c", 4}, {"/d", 2}};
 	struct jobstack_push_options atomic = JOBSTACK_PUSH_OPTIONS_INIT;
@@ -138,10 +138,10 @@ static void bad_names(void **state)
 	assert_true(r.bad == 2 && r.pushed == 1);
 	memset(big, 'x', sizeof(big));
 	big[0] = '/';
-	v[1] = (struct jobstack_bytes){big, 4097};
+	v[1] = (struct jobstack_bytes){big, sizeof(big)};
 	GIVES(JOBSTACK_EINPUT, jobstack_push_many(h, "bad", NULL, v, 3, &r, &e));
 	assert_true(r.bad == 2 && r.pushed == 1);
-	v[1].len = 4096;
+	v[1].len = JOBSTACK_DATAPATH_MAX;
 	OK(jobstack_push_many(h, "bad", NULL, v, 3, &r, &e));
 	v[1] = (struct jobstack_bytes){"", 0};
 	GIVES(JOBSTACK_EINPUT, jobstack_push_many(h, "bad", NULL, v, 3, &r, &e));
