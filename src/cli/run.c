@@ -16,6 +16,7 @@
 #include "cli/worker.h"
 #include "insight/stack.h"
 #include "process/child.h"
+#include "run/place.h"
 #include "run/worker_options.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static struct run {
 	struct cli *cli;
 	struct cli_input input;
 	struct jobstack_policy policy; /* for the push */
-	const char *file, *log_dir, *output;
+	const char *file, *log_dir, *output, *replace, *colsep;
 	int64_t began_us, looked_us;
 	char cwd[PATH_MAX];
 	struct cli_words passed;     /* --name=value for the worker */
@@ -62,6 +63,10 @@ static int take_run_worker_option(struct cli *cli, void *ctx, int key, const cha
 	r->input.commands |= key == JS_WORKER_COMMANDS;
 	if (key == JS_WORKER_LOG_DIR)
 		r->log_dir = arg;
+	if (key == 'I')
+		r->replace = arg;
+	if (key == JS_WORKER_COLSEP)
+		r->colsep = arg;
 	if (key == JS_WORKER_OUTPUT || key == JS_WORKER_TAG || key == 'k')
 		r->output = key == JS_WORKER_OUTPUT ? arg : "-";
 	cli_worker_pass(&r->passed, cli, key, arg);
@@ -100,21 +105,95 @@ static int is_command_before(char *const *files, const char *command)
 	return command[0] == '-' || strstr(command, "{}") != NULL;
 }
 
-/* Sorts the words into CMD and files: those behind the last :::, or before a -- that does not end the options. */
+static int begins_list(const char *word)
+{
+	return strncmp(word, ":::", 3) == 0 && word[3 + strspn(word + 3, ":+")] == '\0';
+}
+
+/* Reads the lists from the word AT on, which is the first of the ::: and :::+. */
+static int read_lists(struct cli *cli, struct run *r, size_t at)
+{
+	struct cli_input *in = &r->input;
+	struct cli_list *l = in->list, *head = in->list;
+
+	for (; at < cli->words_n; at++) {
+		char *word = cli->words[at];
+
+		if (!begins_list(word)) {
+			l->n++;
+			continue;
+		}
+		if (word[3] == ':' || in->lists == CLI_LISTS || (in->lists == 0 && word[3] == '+'))
+			return cli_usage(cli,
+					 "%s: up to %d lists begin with :::, those after the first also with :::+; a "
+					 "file of names is given with -a",
+					 word, CLI_LISTS);
+		l = &in->list[in->lists++];
+		*l = (struct cli_list){cli->words + at + 1, 0, word[3] == '+'};
+	}
+	for (l = in->list; l < in->list + in->lists; l++)
+		if (!l->linked)
+			head = l;
+		else if (l->n < head->n) /* the shorter one counts, as in GNU parallel */
+			head->n = l->n;
+	in->names = 1;
+	for (l = in->list; l < in->list + in->lists; l++)
+		if (!l->linked && __builtin_mul_overflow(in->names, l->n, &in->names))
+			return cli_usage(cli, "the lists (:::) have too many combinations");
+	return 0;
+}
+
+/* Several lists: makes their words the fields of the names. */
+static int use_fields(struct cli *cli, struct run *r)
+{
+	const struct js_template_syntax syntax = {r->replace, "\t"};
+	static char text[CLI_LISTS][4] = {"{1}", "{2}", "{3}", "{4}", "{5}", "{6}", "{7}", "{8}", "{9}"};
+	struct cli_input *in = &r->input;
+	struct js_spot spot;
+	int fields = 0;
+	size_t len;
+
+	if (r->colsep != NULL || in->commands)
+		return cli_usage(cli, "several lists (:::) can't be used with --colsep or --commands");
+	for (size_t i = 0; i < in->words_n; i++)
+		if (strchr(in->words[i], '\t') != NULL || strcmp(in->words[i], "{}") == 0)
+			return cli_usage(cli,
+					 "with several lists (:::) no word of them can be {} or have a tab (CMD ends "
+					 "before the first :::; with --shell it is one word)");
+	for (size_t i = 0; i < r->command.n; i++)
+		for (const char *p = r->command.at[i]; *p != '\0'; p++) {
+			len = js_place_match(r->command.at[i], p, &syntax, &spot);
+			if (len == 0 || !js_place_is_name(spot.place))
+				continue;
+			if (spot.field == 0 || spot.field > in->lists)
+				return cli_usage(cli,
+						 "%.*s can't be used with %zu lists (:::): {1} is the word of the "
+						 "first list, {2} that of the second",
+						 (int)len, p, in->lists);
+			fields = 1;
+		}
+	for (size_t i = 0; i < in->lists && !fields; i++)
+		cli_words_add(&r->command, text[i]);
+	cli_words_add(&r->passed, "--colsep=\t");
+	return 0;
+}
+
+/* Sorts the words into CMD and files: those behind the first :::, or before a -- that does not end the options. */
 static int sort_words(struct cli *cli, struct run *r)
 {
-	size_t n = cli->words_n, at = n, first = 0;
+	size_t n = cli->words_n, at = 0, first = 0;
 	struct stat st;
 
-	while (at > 0 && strcmp(cli->words[at - 1], ":::") != 0)
-		at--;
-	if (at > 0) {
-		r->input.words = cli->words + at;
-		r->input.words_n = n - at;
-		n = at - 1;
+	while (at < n && !begins_list(cli->words[at]))
+		at++;
+	if (at < n) {
+		r->input.words = cli->words + at + 1;
+		r->input.words_n = n - at - 1;
+		JS_TRY(read_lists(cli, r, at));
+		n = at;
 	} else if (strcmp(cli->words[-1], "--") != 0) {
-		while (at < n && strcmp(cli->words[at], "--") != 0)
-			at++;
+		for (at = 0; at < n && strcmp(cli->words[at], "--") != 0; at++)
+			;
 		first = at < n ? at + 1 : 0;
 	}
 	if (first < n && r->input.commands)
@@ -138,6 +217,8 @@ static int sort_words(struct cli *cli, struct run *r)
 	}
 	while (first < n)
 		cli_words_add(&r->command, cli->words[first++]);
+	if (r->input.lists > 1)
+		JS_TRY(use_fields(cli, r));
 	cli->words = r->command.at;
 	cli->words_n = r->command.n;
 	return r->command.failed ? cli_no_memory(cli) : 0;

@@ -38,10 +38,23 @@ static size_t match_field(const char *text, struct js_spot *spot)
 	return 0;
 }
 
+/* What GNU parallel replaces, and nothing here does: {..}, {/..}, {+/}, {##}, {2..}, {-1}, {=perl=} and the like. */
+static size_t match_foreign(const char *text)
+{
+	size_t sign = text[0] == '{' && text[1] == '-', digits, marks;
+	const char *end;
+
+	if (strncmp(text, "{=", 2) == 0)
+		return (end = strstr(text + 2, "=}")) != NULL ? (size_t)(end - text) + 2 : 0;
+	digits = text[0] == '{' ? strspn(text + 1 + sign, "0123456789") : 0;
+	marks = text[0] == '{' ? strspn(text + 1 + sign + digits, "./+#%") : 0;
+	return (sign ? digits : marks) > 0 && text[1 + sign + digits + marks] == '}' ? sign + digits + marks + 2 : 0;
+}
+
 size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot)
 {
 	const char *repl = syntax != NULL ? syntax->repl : NULL, *colsep = syntax != NULL ? syntax->colsep : NULL;
-	struct js_spot field;
+	struct js_spot field = {JS_PLACE_NONE, 0};
 	size_t best = 0, len;
 
 	*spot = (struct js_spot){JS_PLACE_NONE, 0};
@@ -57,8 +70,10 @@ size_t js_place_match(const char *text, const char *at, const struct js_template
 	if ((repl != NULL && colsep == NULL) || (at > text && at[-1] == '$')) /* with -I, braces are text */
 		return best;
 	len = match_field(at, &field);
-	if (len <= best)
+	if (len <= best && (best > 0 || (len = match_foreign(at)) == 0))
 		return best;
+	if (field.place == JS_PLACE_NONE)
+		field.place = JS_PLACE_COUNT;
 	*spot = field;
 	if (colsep == NULL && field.field == 1)
 		spot->field = 0;
@@ -68,6 +83,11 @@ size_t js_place_match(const char *text, const char *at, const struct js_template
 int js_place_check(const char *text, size_t len, const struct js_spot *spot, const struct js_template_syntax *syntax,
 		   struct jobstack_error *error)
 {
+	if (spot->place == JS_PLACE_COUNT)
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "%.*s is a placeholder of GNU parallel that jobstack does not have (if it is meant "
+				    "as text, choose another placeholder with -I WORD, and write WORD instead of {})",
+				    (int)len, text);
 	if (spot->field == 0 || (syntax != NULL && syntax->colsep != NULL))
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,

@@ -112,7 +112,25 @@ static size_t longest_at(const char *text, int behind_dollar, const struct js_te
 	return longest;
 }
 
-/* TEXT expanded; gives whether a placeholder for the name stood in it; -1: a field without a separator. */
+/* Whether TEXT begins with what only GNU parallel replaces. */
+static int is_foreign(const char *text)
+{
+	size_t minus = text[0] == '{' && text[1] == '-' ? 1 : 0, digits, marks;
+
+	if (text[0] != '{')
+		return 0;
+	if (text[1] == '=')
+		return strstr(text + 2, "=}") != NULL;
+	for (digits = 0; text[1 + minus + digits] >= '0' && text[1 + minus + digits] <= '9';)
+		digits++;
+	text += 1 + minus + digits;
+	for (marks = 0; text[marks] != '\0' && strchr("./+#%", text[marks]) != NULL;)
+		marks++;
+	return text[marks] == '}' && (minus == 1 ? digits > 0 : marks > 0);
+}
+
+/* TEXT expanded; gives whether a placeholder for the name stood in it; -1: a field without a separator, or a
+ * placeholder of GNU parallel. */
 static int expand(struct js_buf *out, const char *text, const struct js_template_syntax *syntax,
 		  const struct js_template_values *v)
 {
@@ -124,6 +142,9 @@ static int expand(struct js_buf *out, const char *text, const struct js_template
 		size_t longest = longest_at(p, p > text && p[-1] == '$', syntax, &found, &field);
 		struct js_template_values of = *v;
 
+		if (longest == 0 && is_foreign(p) && !(p > text && p[-1] == '$') &&
+		    (syntax->repl == NULL || syntax->colsep != NULL))
+			return -1;
 		if (longest == 0) {
 			add(out, p++, 1);
 			continue;

@@ -459,9 +459,9 @@ check 'a command that is not there: as the worker says' says 2 "can't run nosuch
 check 'a value that is not one' says 2 '-j takes' timeout 300 jobstack run -s nocmd --slots many -a names -- ./cmd
 check '... before anything is pushed' says 2 'there is no stack' jobstack status -s nocmd
 check '... and it goes on' timeout 300 jobstack run -q -s nocmd -a names -- ./cmd
-check 'a bad name: what came before it is run' says 2 'line 2 was refused: it is 4097 bytes' timeout 300 jobstack run -s bad -- ./cmd \
-	<<<"/1"$'\n'"/$(printf '%04096d' 0)"$'\n'"/3"
-is '... ' "$(ledger bad)" '1 0 0 0 0 0'
+check 'a bad name: the others are run' says 1 'line 2 was refused: it is 32769 bytes' timeout 300 jobstack run -s bad -- ./cmd \
+	<<<"/1"$'\n'"/$(printf '%032768d' 0)"$'\n'"/3"
+is '... ' "$(ledger bad)" '2 0 0 0 0 0'
 is '$JOBSTACK_STACK is not asked' "$(JOBSTACK_STACK=own jobstack run -a names -- ./cmd 2>&1 >/dev/null | sed -n 's/.*stack "\(.*\)":.*/\1/p')" cmd-1
 # one stack per command, directory and OS user; as it was called before 0.3, too
 sql "UPDATE stack SET origin=NULL,name='$(python3 -c 'import os, sys
@@ -493,10 +493,24 @@ check 'files behind :::' sh -c 'echo other | { timeout 300 jobstack run -q -s fe
 is '... each' "$(jobstack list -s few -t done -o datapath)" $'few/a.nc\nfew/b c.nc'
 is '... the input is still there' "$(cat rest)" other
 is '... before --' "$(timeout 300 jobstack run -s few few/*.nc other -- ./cmd {} {/.} 2>/dev/null | cut -d, -f1)" '1 done'
-is '... and the last ::: counts' "$(jobstack run --dry-run echo ::: {} ::: 1 "2 '3'" </dev/null)" $'echo ::: 1\necho ::: \'2 \'\\\'\'3\'\\\'\'\''
+combined() { jobstack run --dry-run "$@" </dev/null | tr '\n' '|'; }
+is '... several lists: all combinations' "$(combined echo ::: a 'b c' ::: 1 2)" "echo a 1|echo a 2|echo 'b c' 1|echo 'b c' 2|"
+is '... placeholders' "$(combined echo '{2}-{1/}' x ::: d/a ::: 1 2)" 'echo 1-a x|echo 2-a x|'
+is '... in a shell' "$(jobstack run -q -s sweep --output - -k --slots 2 --shell -- 'echo {1}.{2}' ::: a b ::: 1 2 </dev/null)" $'a.1\na.2\nb.1\nb.2'
+is '... linked' "$(combined echo ::: a b :::+ 1 2 3 ::: x y)" 'echo a 1 x|echo a 1 y|echo b 2 x|echo b 2 y|'
+is '... one is empty' "$(combined echo ::: a :::)" ''
+check '... {}' says 2 "} can't be used with 2 lists .:::.: .1. is the word of the first" jobstack run --dry-run echo {} ::: a ::: b
+check '... too many fields' says 2 "3} can't be used with 2 lists" jobstack run --dry-run echo {3} ::: a ::: b
+check '... nothing to link' says 2 ':::\+: up to 9 lists begin with :::' jobstack run --dry-run echo :::+ a
+check '... files of names' says 2 '::::: up to 9 lists .* a file of names is given with -a' jobstack run --dry-run echo ::: a :::: b
+check '... a command with a ::: in it' says 2 'CMD ends before the first :::' jobstack run --dry-run parallel ::: {} ::: a
+check '... a tab' says 2 'or have a tab' jobstack run --dry-run echo ::: a ::: $'b\tc'
+check '... --colsep' says 2 "can't be used with --colsep or --commands" jobstack run --dry-run --colsep , echo ::: a ::: b
+check 'a placeholder of GNU parallel' says 2 '\.\.} is a placeholder of GNU parallel .* -I WORD' jobstack run --dry-run echo {..} ::: a
+is '... as text' "$(combined -I W echo {..} W ::: a)" "echo '{..}' a|"
 is '--dry-run: as the options say' "$(printf '1,2\0' | jobstack run --dry-run --defaults-file nosuch -0 --colsep , -- ./cmd {2} {#})" './cmd 2 1'
 check '... a command that is not there' says 2 "can't run ./nosuch" jobstack run --dry-run ./nosuch ::: a
-check '... a bad name' says 2 'line 2 would be refused' sh -c 'printf "a\nb\0c\n" | jobstack run --dry-run -- ./cmd'
+check '... a bad name' says 1 'line 2 was refused' sh -c 'printf "a\nb\0c\n" | jobstack run --dry-run -- ./cmd'
 check 'an empty list' says 1 'nothing to do: no files were given' jobstack run -s none ./cmd :::
 check 'a pattern without a match' says 1 'matches no file' jobstack run -s none ./cmd ::: 'few/*.hdf'
 check 'files and -a' says 2 'not from both' jobstack run -s none -a names ./cmd ::: a

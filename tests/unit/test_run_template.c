@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "base/file.h"
 #include "run/env.h"
+#include "base/error.h"
 #include "run/template.h"
 #include "process/proc.h"
 
@@ -488,8 +489,8 @@ static void test_fields(void **state)
 	expect_fields("aa", "[{1}][{2}][{3}]", "xaaaaay", "[x][][ay]");
 	expect_fields(" ", "{1/} {1//} {1.} {1/.} {2/}", "d/e.f /x/y", "e.f d d/e e y");
 	expect_fields(" ", "{1//}{1/}", " x", "."); /* an empty field is a name without a directory */
-	expect_fields(",", "{12} {1}{2} {0} {01} {1 } {1234} {-1} {#}", "a,b,c,d,e,f,g,h,i,j,k,l",
-		      "l ab {0} {01} {1 } {1234} {-1} 18446744073709551615");
+	expect_fields(",", "{12} {1}{2} {0} {01} {1 } {1234} {#}", "a,b,c,d,e,f,g,h,i,j,k,l",
+		      "l ab {0} {01} {1 } {1234} 18446744073709551615");
 	expect_fields(",", "${1} $${1} $ {1} ${}", "a,b", "${1} $${1} $ a $a,b"); /* a shell's own number stays */
 	expect_fields("\xff", "{1}{2}",
 		      "a\xff"
@@ -536,6 +537,32 @@ static void test_fields_of_commands(void **state)
 	assert_int_equal(js_template_shell(&t, (char *[]){"echo {} '{2}'"}, 1, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_persistent(&t, (char *[]){"cmd", "{1}"}, 2, 0, &syntax, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_string(&t, "{1}", &(struct js_template_syntax){NULL, ""}, NULL), JOBSTACK_EUSAGE);
+}
+
+/* What GNU parallel replaces never passes as text, and what only looks like it does. */
+static void test_foreign(void **state)
+{
+	static const char *const foreign[] = {"{..}",	"{...}", "{/..}", "{/...}", "{+/}",	   "{+.}",   "{+..}",
+					      "{+...}", "{+}",	 "{##}",  "{%%}",   "{-1}",	   "{-2/.}", "{1..}",
+					      "{2+/}",	"{0#}",	 "{00%}", "x{..}y", "{= s/a/b/ =}"};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template *t;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		char *words[] = {"echo", (char *)(uintptr_t)foreign[i], NULL};
+
+		js_error_clear(&error);
+		if (js_template_command(&t, words, 2, NULL, &error) != JOBSTACK_EUSAGE ||
+		    strstr(error.text, "of GNU parallel") == NULL || js_template_shell(&t, words, 2, NULL, NULL) == 0 ||
+		    js_template_string(&t, foreign[i], NULL, NULL) == 0 ||
+		    js_template_persistent(&t, words, 2, 0, NULL, NULL) == 0)
+			fail_msg("%s was taken: %s", foreign[i], error.text);
+		words[1] = (char *)(uintptr_t)foreign[i];
+		expect_argv("W", words, "f", (const char *[]){"echo", foreign[i], "f", NULL});
+	}
+	expect_text("{1..3} {a..z} {,3} {} {print $1} {\"a\":1} {=a} {-} {} ${..} $${##} {", "f",
+		    "{1..3} {a..z} {,3} f {print $1} {\"a\":1} {=a} {-} f ${..} $${##} {");
 }
 
 static void test_fields_of_scripts(void **state)
@@ -605,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_fields_of_commands),
+		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_fields_of_scripts),
 		cmocka_unit_test(test_colsep),
 	};
