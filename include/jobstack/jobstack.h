@@ -675,9 +675,10 @@ struct jobstack_idle {
 	int64_t next_due_us; /* as in jobstack_status */
 	enum jobstack_stack_state state;
 	uint64_t done, dead; /* of all workers */
+	int failing;	     /* as many are dead as max_failures allows */
 };
 /* clang-format off */
-#define JOBSTACK_IDLE_INIT {sizeof(struct jobstack_idle), 0, 0, 0, 0, 0, 0, 0, -1, JOBSTACK_OPEN, 0, 0}
+#define JOBSTACK_IDLE_INIT {sizeof(struct jobstack_idle), 0, 0, 0, 0, 0, 0, 0, -1, JOBSTACK_OPEN, 0, 0, 0}
 /* clang-format on */
 int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *idle, struct jobstack_error *error);
 

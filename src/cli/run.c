@@ -451,7 +451,9 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	if (r->now.running > 0)
 		cli_say(r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
 			r->cli->stack);
-	if (r->now.state == JOBSTACK_PAUSED)
+	/* at its max-failures the worker has said it, and resume would be refused */
+	if (r->now.state == JOBSTACK_PAUSED &&
+	    (r->now.max_failures <= 0 || r->now.dead < (uint64_t)r->now.max_failures))
 		cli_say(r->cli, CLI_IS_PAUSED, r->cli->stack, r->cli->stack);
 	if (done > 0 || r->now.dead > 0)
 		say_output(r);

@@ -15,7 +15,8 @@
 	X(workers, "w.workers", U64) X(eldest, "COALESCE(w.eldest=%u,1)", FLAG)                                        \
 	X(pushers, "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "                               \
 		   "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                   \
-	X(done, "s.done+COALESCE(w.done,0)", U64) X(dead, "s.dead+COALESCE(w.dead,0)", U64)
+	X(done, "s.done+COALESCE(w.done,0)", U64) X(dead, "s.dead+COALESCE(w.dead,0)", U64)                            \
+	X(failing, "s.max_failures IS NOT NULL AND s.dead+COALESCE(w.dead,0)>=s.max_failures", FLAG)
 /* clang-format on */
 
 static void take_idle(void *ctx, const struct js_row *row)

@@ -8,6 +8,7 @@
 #include "run/spawn.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/signal.h"
 #include "process/child.h"
 #include "run/reap.h"
@@ -261,6 +262,18 @@ static int start_once(const struct start *s, pid_t *pid)
 	return failed;
 }
 
+/* Whether a file that can't be executed has nothing for a shell either: it is empty, or a program for other machines.
+ */
+static int is_no_script(const char *path)
+{
+	char first[4] = "#";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, first, sizeof(first));
+
+	js_file_close(&fd);
+	return n == 0 || memcmp(first, "\177ELF", sizeof(first)) == 0;
+}
+
 /* A script without #!: the shell reads it, as execvp has it. */
 static int start_script(const struct start *s, pid_t *pid)
 {
@@ -331,7 +344,7 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 	}
 	if (failed == 0)
 		failed = start_once(&s, &pid);
-	if (failed == ENOEXEC)
+	if (failed == ENOEXEC && !is_no_script(s.path))
 		failed = start_script(&s, &pid);
 	for (int i = 0; i < 3; i++)
 		if (s.fd[i] >= 0 && s.fd[i] != given[i])

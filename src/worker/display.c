@@ -289,6 +289,6 @@ void display_summary(struct display *d, int64_t took_us, const char *why)
 			"queue",
 			d->config->stack, d->config->stack);
 	}
-	if (d->config->of_run && b->leaving != LEAVE_FINISHED && b->leaving != LEAVE_SIGNAL && why[0] != '\0')
+	if (d->config->of_run && b->leaving > LEAVE_HALTED && b->leaving != LEAVE_SIGNAL && why[0] != '\0')
 		speaker_say("%s", why);
 }

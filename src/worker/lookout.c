@@ -139,11 +139,16 @@ static void consider_leaving(struct ledger *l)
 		l->dry_wait_us = 0;
 		lookout_note_claim(l, 1);
 		if (i->state == JOBSTACK_PAUSED && !l->config->quiet)
-			speaker_say("the stack is paused: `jobstack resume -s %s` continues it", l->config->stack);
+			speaker_say(i->failing ? "the stack is paused, because of its max-failures: `jobstack status "
+						 "-s %s --why` says how to continue"
+					       : "the stack is paused: `jobstack resume -s %s` continues it",
+				    l->config->stack);
 	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
 		lookout_leave(l, LEAVE_FINISHED,
 			      i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
+	else if (l->config->of_run && i->state == JOBSTACK_PAUSED && i->failing)
+		lookout_leave(l, LEAVE_HALTED, "the stack is paused");
 	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
 		lookout_leave(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)

@@ -38,6 +38,7 @@ struct result {
 enum leaving {
 	STAY,
 	LEAVE_FINISHED,
+	LEAVE_HALTED, /* `jobstack run`: the stack is paused because of its max-failures */
 	LEAVE_IDLE,
 	LEAVE_ENOUGH,
 	LEAVE_TIME,

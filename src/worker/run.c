@@ -453,6 +453,7 @@ static int choose_exit_status(const struct run *r)
 	case LEAVE_OUTPUT:
 	case LEAVE_ELSEWHERE: return JS_EXIT_USAGE;
 	case LEAVE_MACHINE: return JS_EXIT_BUG;
+	case LEAVE_HALTED:
 	case LEAVE_BREAKER:
 	case LEAVE_KEEPER:
 	case LEAVE_FENCED: return JS_EXIT_NO;

@@ -114,7 +114,17 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
+		outcome->fatal = 1;
 		outcome->reason = "not run: its arguments are too long";
+		return SLOT_OUTCOME;
+	}
+	/* the entry chooses the program, and it is not a whole command line in quotes: so the worker can run others */
+	if (pid < 0 && js_spawn_is_command(-pid) && js_template_program(s->config->template) == NULL &&
+	    strchr(s->config->command[0], ' ') == NULL) {
+		js_spawn_error(argv[0], -pid, error);
+		(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "%s", error->text);
+		outcome->verdict = JOBSTACK_FAILED;
+		outcome->reason = slot->err_tail;
 		return SLOT_OUTCOME;
 	}
 	if (pid == -ETIME) /* the clocks leapt, or the lease is over: the supervisor looks again */
@@ -142,6 +152,7 @@ static int has_fields(const struct config *config, struct slot *slot, struct job
 	(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "not run: it has %u %s, but the command needs {%u}", n,
 		       n == 1 ? "field" : "fields", config->last_field);
 	outcome->verdict = JOBSTACK_FAILED;
+	outcome->fatal = 1; /* its fields will not change */
 	outcome->reason = slot->err_tail;
 	return 0;
 }

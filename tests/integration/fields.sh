@@ -24,12 +24,13 @@ jobstack show -s tab 1 | tail -1 >byhand
 is '... which does' "$(bash byhand | head -1)" '1.5 a b'
 
 # what has too few
-printf '%s\n' '/a,1' '/b' '/c,3,x' ',,' | jobstack push -q -s few --max-attempts 1 >/dev/null
+printf '%s\n' '/a,1' '/b' '/c,3,x' ',,' | jobstack push -q -s few --retry-delay 1h >/dev/null
 check 'entries without a field' worker -s few --slots 1 --colsep , -- sh -c 'echo "$1" >>few.ran; echo "$1-$2"' sh '{1}' '{2}'
 is '... fail, and say why' "$(reasons few)" '1 done 0 -
 2 failed - not run: it has 1 field, but the command needs {2}
 3 done 0 -
 4 done 0 -'
+is '... for good, without another attempt' "$(ledger few)" '3 1 0 0 0 0'
 is '... they are not run' "$(cat few.ran)" $'/a\n/c'
 is '... and an empty one is one' "$(jobstack logs -s few 4)" -
 check '... the audit' audit few

@@ -275,6 +275,13 @@ is '... for the stack' "$(jobstack set -s run | sed -n 4,5p)" $'max-running=2\nm
 check '... and no other values' says 2 'max-running takes a whole number from 1' jobstack run -s run --max-running 0 -- true
 check '... either' says 2 'max-failures takes a whole number from 1' jobstack run -s run --max-failures=x -- true
 
+# one in two is well, and one more comes after the pause: run ends, though the stack has entries left
+check 'run ends when its stack pauses' says 1 'paused, because of its max-failures.*jobstack status -s halts --why' timeout 100 sh -c \
+	'numbered() { seq -f /h/%.0f $1 $2; }; { numbered 1 400; until jobstack status -s halts | grep -q paused; do sleep 0.1; done; numbered 401 401; } 2>/dev/null |
+	jobstack run -s halts --slots 1 --max-attempts 1 --max-failures 3 --shell -- ": {}; [ \$((JOBSTACK_ENTRY % 2)) = 0 ]"'
+check '... with what is left' test "$(field halts ready)" -gt 0
+check '... again, too' says 1 'paused, because of its max-failures' timeout 100 jobstack run -s halts </dev/null
+
 # -------------------------------------------------------------------------------------------------------------------- kill
 me=$(id -un)
 cat >hang <<'S'

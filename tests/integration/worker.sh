@@ -146,6 +146,13 @@ check 'one that is not executable' fails_with 2 worker -s fault -- ./plain {}
 check '... says how it becomes so' says 2 'not executable.*chmod \+x' worker -s fault -- ./plain {}
 check 'one without its ./' says 2 'it is in this directory: write ./plain' worker -s fault -- plain {}
 check 'one that is not there: where it was looked for' says 2 "can't run ./nothing: not found in $PWD" worker -s fault -- ./nothing {}
+head -c 100 /bin/true >foreign && : >nothing && chmod +x foreign nothing
+printf '\xff\xff' | dd of=foreign bs=1 seek=18 conv=notrunc status=none # another machine's number
+check 'one for another machine' says 2 "can't run ./foreign: neither a program for this machine nor a script" worker -s fault -- ./foreign {}
+check 'an empty one, which a shell would call a success' says 2 "can't run ./nothing: neither a program" worker -s fault -- ./nothing {}
+rm nothing
+check 'one that the entries choose is not the fault of the worker' worker -s chosen -- {} < <(printf '%s\n' true ./plain false ./nothing | jobstack push -q -s chosen --max-attempts 1 >/dev/null)
+is '... but theirs' "$(jobstack list -t all -s chosen -o entry,state,reason | sed "s|$PWD|.|")" $'1\tdone\t-\n2\tdead\tcan\'t run ./plain: not executable (Permission denied)\n3\tdead\texit 1\n4\tdead\tcan\'t run ./nothing: not found in .'
 check 'one of several words in one' says 2 'leave out the quotes' worker -s fault -- 'cat {}'
 check 'a stack before --' says 2 "options go before --" worker fault -- cat {}
 check 'a directory for the output that can not be made, before anything runs' says 2 "can't keep the output in $PWD/plain/no/fault: Not a directory: choose another directory with --log-dir" \
@@ -350,8 +357,8 @@ check 'they run' worker -s lines --commands
 is '... by a shell' "$(cat lines.1 lines.2; outcomes lines | tr '\n' ' ')" $'A  B\n2\n1 1 done 0 - 2 1 done 0 - 3 1 failed 7 - '
 like 'show has the line to type' "$(jobstack show -s lines 3)" "/bin/sh -c 'exit 7'"
 check 'a line of disBatch that is no command' says 2 'line 2 is a #DISBATCH line' sh -c 'printf "true\n#DISBATCH BARRIER\nfalse\n" | jobstack push --commands -s lines'
-check 'a line with a NUL' says 2 'line 1 was refused: it has a NUL byte' sh -c 'printf "echo \0x\n" | jobstack push --commands -s lines'
-check 'a line that is too long' says 2 'line 1 was refused: it is 4097 bytes' sh -c 'printf "%04097d\n" 1 | jobstack push --commands -s lines'
+check 'a line with a NUL' says 1 'line 1 was refused: it has a NUL byte' sh -c 'printf "echo \0x\n" | jobstack push --commands -s lines'
+check 'a line that is too long' says 1 'line 1 was refused: it is 32769 bytes' sh -c 'printf "%032769d\n" 1 | jobstack push --commands -s lines'
 for w in '-- true' '--shell' '--persistent' '-I x' '--colsep ,'; do
 	# shellcheck disable=SC2086
 	check "--commands and $w" says 2 'each entry is a command line' jobstack-worker -s lines --commands $w
