@@ -433,6 +433,7 @@ struct jobstack_entry {
 	uint32_t fails, losses;
 	const char *datapath;
 	size_t datapath_len;
+	int64_t last_end_us; /* after jobstack_worker_last_ends: the moment at which its last attempt ended; else 0 */
 };
 
 /* Claimed entries.  Start it with the macro, read it with jobstack_batch_entry, and free it with jobstack_batch_free,
@@ -684,6 +685,11 @@ int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *i
 
 /* How long the entries of the worker's stack took that were done last: at most MAX durations in US, *N of them. */
 int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_t max, size_t *n,
+			      struct jobstack_error *error);
+
+/* Fills in last_end_us of the entries of BATCH, which one step of WORKER claimed.  Reads the primary key of attempts.
+ */
+int jobstack_worker_last_ends(struct jobstack_worker *worker, const struct jobstack_batch *batch,
 			      struct jobstack_error *error);
 
 /* Ends the worker, for REASON (may be NULL): closes N outcomes as jobstack_step does, gives back as JOBSTACK_UNSTARTED

@@ -4,6 +4,8 @@
  */
 #include "core/batch.h"
 
+#include "core/worker.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -68,7 +70,7 @@ void js_batch_add(struct jobstack_batch *batch, const struct js_claim *claim, co
 		return;
 	e = &m->entries[batch->count++];
 	*e = (struct jobstack_entry){
-		sizeof(*e), strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len};
+		sizeof(*e), strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len, 0};
 	js_buf_add(&m->bytes, datapath, len);
 	js_buf_char(&m->bytes, '\0');
 }
@@ -83,6 +85,36 @@ int js_batch_end(struct jobstack_batch *batch)
 		p += m->entries[i].datapath_len + 1;
 	}
 	return m->bytes.failed ? -1 : 0;
+}
+
+static void take_last_end(void *ctx, const struct js_row *row)
+{
+	const struct jobstack_batch *batch = ctx;
+	struct batch_memory *m = batch->memory;
+
+	for (size_t i = 0; row != NULL && i < batch->count; i++)
+		if (m->entries[i].entry == js_row_u64(row, 0))
+			m->entries[i].last_end_us = jobstack_now_us() - js_row_i64(row, 1);
+}
+
+int jobstack_worker_last_ends(struct jobstack_worker *w, const struct jobstack_batch *batch,
+			      struct jobstack_error *error)
+{
+	uint64_t ids[JOBSTACK_POP_MAX];
+	struct js_sql sql = {0};
+
+	if (batch->count == 0 || batch->first->attempt < 2)
+		return 0;
+	for (size_t i = 0; i < batch->count; i++)
+		ids[i] = batch->first[i].entry;
+	/* attempts are numbered without a gap */
+	js_sql_add(&sql,
+		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,ended,UTC_TIMESTAMP(6)) FROM attempt WHERE stack_id=%u "
+		   "AND attempt=%u",
+		   w->stack.id, (uint64_t)batch->first->attempt - 1);
+	js_sql_list(&sql, " AND entry_id IN(", ids, batch->count);
+	js_sql_stmt(&sql, "");
+	return js_db_query(w->handle->db, &sql, take_last_end, (void *)(uintptr_t)batch, error);
 }
 
 struct batch_reading {

@@ -273,6 +273,18 @@ static int refuse_lines_of_others(struct ledger *l, struct parcel *p)
 	return 0;
 }
 
+/* When the last attempts of a batch's entries ended: what --creates names may be left of them. */
+static int learn_last_ends(struct ledger *l, const struct jobstack_batch *batch)
+{
+	int64_t since = jobstack_now_us();
+	int status;
+
+	do
+		status = jobstack_worker_last_ends(l->worker, batch, &l->error);
+	while (repeats_call(l, status, since));
+	return status;
+}
+
 /* Hands the claimed entries to the supervisor. */
 static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 {
@@ -285,7 +297,8 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	}
 	p->batch = *batch;
 	p->left = batch->count;
-	if (l->config->commands && refuse_lines_of_others(l, p) != 0)
+	if ((l->config->commands && refuse_lines_of_others(l, p) != 0) ||
+	    (l->config->creates != NULL && learn_last_ends(l, &p->batch) != 0))
 		mailbox_stop(box, LEAVE_MACHINE, l->error.text, 0); /* which returns them */
 	l->claimed += batch->count;
 	(void)pthread_mutex_lock(&box->lock);

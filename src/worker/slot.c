@@ -8,14 +8,21 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "worker/persistent.h"
+#include "worker/speaker.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define RESULT_NAME 200 /* of a result's path, so much is named */
+/* Ticks of clocks, the way to the database, a process that is being killed. */
+#define RESULT_SLACK_US (JS_SECOND_US / 5)
 
 int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct config *config,
 	       struct jobstack_error *error)
@@ -80,16 +87,79 @@ static int open_own_file(const struct js_template *template, const struct js_tem
 	return js_capture_open(path->data, fd, error);
 }
 
-/* Whether the file that --creates names is there: 1, 0, or negative without memory. */
-static int creates_exists(const struct supervisor *s, const struct js_template_values *values)
+/* Makes a file beside PATH and removes it: ST gets what it was, so its time is the present.  0, or -1. */
+static int make_file_beside(const char *path, struct stat *st)
 {
-	struct js_buf path = {0};
-	int there = js_template_text(s->config->creates, values, &path);
+	char name[4096 + 32];
+	int dir = (int)(strrchr(path, '/') == NULL ? 0 : strrchr(path, '/') + 1 - path), fd, status;
 
-	if (there == 0)
-		there = access(path.data, F_OK) == 0;
+	if (snprintf(name, sizeof(name), "%.*s.jobstack-time-XXXXXX", dir, path) >= (int)sizeof(name))
+		return -1;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	status = fstat(fd, st);
+	(void)unlink(name);
+	(void)close(fd);
+	return status;
+}
+
+/* Whether the file PATH was modified after the entry's last attempt ended, so that the attempt has not left it as it
+ * is.  No two clocks are compared: the time since that end is the database's, the age of the file that of the clock
+ * which makes the times of files there.  If anything is in doubt, it was not. */
+static int is_later_result(const char *path, const struct stat *file, int64_t last_end_us)
+{
+	int64_t since_us = jobstack_now_us() - last_end_us, age_us; /* first this: the file rather seems too old */
+	struct stat now;
+
+	if (make_file_beside(path, &now) != 0 || now.st_dev != file->st_dev)
+		return 0;
+	age_us = (now.st_mtim.tv_sec - file->st_mtim.tv_sec) * JS_SECOND_US +
+		 (now.st_mtim.tv_nsec - file->st_mtim.tv_nsec) / 1000;
+	/* some file systems count whole seconds */
+	return age_us >= 0 && age_us + (now.st_mtim.tv_nsec == 0 ? JS_SECOND_US : RESULT_SLACK_US) < since_us;
+}
+
+/* Looks for the file that --creates names; RETRY: it was there when an attempt may have died.  Returns 1: it is the
+ * result; 0: it is not there; -1: it is there, and is none.  NAME gets its path, or the end of a long one. */
+static int find_result(const struct supervisor *s, const struct slot *slot, int retry, char name[RESULT_NAME])
+{
+	const struct js_template_values values = values_of(s, slot);
+	struct js_buf path = {0};
+	struct stat st;
+	int found = -1; /* without memory */
+	size_t cut;
+
+	name[0] = '\0';
+	if (js_template_text(s->config->creates, &values, &path) == 0) {
+		cut = path.len >= RESULT_NAME ? path.len + 1 - RESULT_NAME : 0;
+		(void)snprintf(name, RESULT_NAME, "%s", path.data + cut);
+		if (stat(path.data, &st) != 0)
+			found = 0;
+		else if (!retry ||
+			 (!s->config->finish_on_loss && /* else a lost command may still write */
+			  slot->entry->last_end_us != 0 && is_later_result(path.data, &st, slot->entry->last_end_us)))
+			found = 1;
+	}
 	js_buf_free(&path);
-	return there;
+	return found;
+}
+
+/* Whether the result of the entry is there already.  If so, there is an outcome. */
+static int has_result(struct supervisor *s, struct slot *slot, struct jobstack_outcome *outcome)
+{
+	char name[RESULT_NAME];
+	int found = find_result(s, slot, slot->entry->attempt > 1, name);
+
+	if (found < 0 && !atomic_exchange(&s->told_old, 1))
+		speaker_say("entry %" PRIu64 ": the --creates file %s is not newer than the last attempt, which may "
+			    "have left it incomplete: the command runs again",
+			    slot->entry->entry, name);
+	if (found <= 0)
+		return 0;
+	(void)snprintf(slot->err_tail, REASON_MAX, "the --creates file was there already: %s", name);
+	outcome->reason = slot->err_tail;
+	return 1;
 }
 
 /* Runs an ordinary command.  Its output goes to OWN, or is captured where that is -1. */
@@ -176,10 +246,8 @@ enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobst
 	}
 	if (!has_fields(s->config, slot, outcome))
 		return SLOT_OUTCOME;
-	if (s->config->creates != NULL && creates_exists(s, &values) > 0) {
-		outcome->reason = "the --creates file was there already";
+	if (s->config->creates != NULL && has_result(s, slot, outcome))
 		return SLOT_OUTCOME;
-	}
 	if (open_own_file(s->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
 	    open_own_file(s->config->error, &values, &slot->err_path, &own[1], error) != 0)
 		how = SLOT_BROKEN;
@@ -402,11 +470,12 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 {
 	struct js_template_values values = values_of(s, slot);
 	struct js_kept kept[2] = {{.fd = -1}, {.fd = -1}};
+	char name[RESULT_NAME];
 	int status;
 
-	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && creates_exists(s, &values) == 0) {
+	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && find_result(s, slot, 0, name) == 0) {
 		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing");
+		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing: %s", name);
 	}
 	status = keep_output(s, slot, r, o, kept, error);
 	if (status == 0)

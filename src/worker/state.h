@@ -128,6 +128,7 @@ struct supervisor {
 	int breaker_off;	     /* it is no longer counted */
 	int trip;		     /* the first outcomes all failed: the stack is paused */
 	int told_starved, told_hang, told_unasked; /* messages that are printed once */
+	_Atomic int told_old;			   /* the same, by any thread */
 	uint64_t failed_first[BREAKER];
 	/* processes that commands left behind (worker/orphans.h) */
 	int children;	    /* js_tree_open */

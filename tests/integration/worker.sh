@@ -200,6 +200,39 @@ touch made.1
 check '--creates' worker -s creates --creates 'made.{#}' --shell -- ': {}; test $JOBSTACK_ENTRY = 3 || touch made.{#}; touch ran.{#}'
 is '... there already: done; missing afterwards: failed' "$(outcomes creates)" $'1 1 done - -\n2 1 done 0 -\n3 1 failed 0 -'
 check '... what was there did not run' test ! -e ran.1
+is '... the record names the file' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='creates' AND entry_id<>2 ORDER BY entry_id")" \
+	$'the --creates file was there already: made.1\nexit 0, but the --creates file is missing: made.3'
+
+# a result that was cut short is no result, however its attempt ended
+jobstack push -q -s half --max-attempts 2 --retry-delay 0 /failed /ahead /deferred /dead >/dev/null
+jobstack push -q -s halflost /lost >/dev/null
+cat >half.sh <<'S'
+	echo half >"half$1"
+	case $JOBSTACK_ATTEMPT$1 in
+	1/failed) kill -9 $$ ;;
+	1/ahead) touch -d '+1 hour' half/ahead; exit 1 ;;
+	1/deferred) exit 75 ;;
+	1/lost) kill -9 $PPID; sleep 60 ;;
+	[12]/dead) exit 1 ;;
+	esac
+	echo whole >"half$1"
+S
+mkdir half
+half() { worker --creates 'half/{/}' "$@" -- sh half.sh {}; }
+check '--creates after a result that was cut short' half -s half
+is '... the command runs again' "$(outcomes half)" $'1 1 failed - 9\n1 2 done 0 -\n2 1 failed 1 -\n2 2 done 0 -\n3 1 interrupted 75 -\n3 2 done 0 -\n4 1 failed 1 -\n4 2 failed 1 -'
+check '... with a worker that was killed' fails_with 137 half -s halflost
+check '... another one goes on' half -s halflost
+is '... the command runs again' "$(outcomes halflost)" $'1 1 lost - -\n1 2 done 0 -'
+is '... so every result is whole' "$(cat half/failed half/ahead half/deferred half/lost | sort | uniq -c | tr -d ' ')" 4whole
+echo whole >half/dead # by hand, after the attempts
+jobstack requeue -q -s half >/dev/null
+check '... a file that was made afterwards counts' half -s half
+is '... the command does not run' "$(outcomes half | tail -1) $(cat half/dead)" '4 3 done - - whole'
+jobstack requeue -q -s half -t done >/dev/null
+check '--creates and `requeue -t done`' says 0 'half/.* is not newer than the last attempt' half -s half
+is '... all of them run again' "$(outcomes half | grep -c 'done 0 -')" 7
+is '... nothing else is left beside the results' "$(ls -A half | tr '\n' ' ')" 'ahead dead deferred failed lost '
 numbered 1 3 | jobstack push -q -s dry >/dev/null
 is '--dry-run prints and claims nothing' "$(worker -s dry --dry-run -- echo 'it is' {} | head -1) $(ledger dry)" "echo 'it is' /d/1 0 0 3 0 0 0"
 

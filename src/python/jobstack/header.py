@@ -169,6 +169,7 @@ class jobstack_entry(ctypes.Structure):
         ("losses", c_uint32),
         ("datapath", c_char_p),
         ("datapath_len", c_size_t),
+        ("last_end_us", c_int64),
     ]
 
 
