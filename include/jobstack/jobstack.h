@@ -888,7 +888,7 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 		  struct jobstack_error *error);
 
 /* Calls FN for each of N entries (ascending) that exists, with its number and datapath; the other members are not
- * set. */
+ * set.  ENTRIES NULL: for all entries of the stack, by number; some may be given again after a lost connection. */
 int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n,
 		       jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
 

@@ -43,6 +43,7 @@ static struct run {
 	struct cli_origin origin;    /* without -s */
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
 	int dry_run, again;
+	int all_first;			 /* the worker starts when all names are pushed and were looked through */
 	size_t options;			 /* how many words were options */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
@@ -346,7 +347,7 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 		r->paused_once = 1;
 		return 2;
 	}
-	if (r->names > 0 && r->started == 0)
+	if (r->names > 0 && r->started == 0 && !r->all_first)
 		start_worker(r, NULL);
 	if (r->started > 0 && jobstack_now_us() - r->looked_us >= LOOK_US) {
 		r->looked_us = jobstack_now_us();
@@ -531,6 +532,9 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	status = judge_push(r, status, result);
 	js_error_clear(r->failed ? NULL : &r->cli->error);
 	cli_input_say_skipped(r->cli, &r->input);
+	if (r->all_first && cli_stop == 0 && result->pushed > 0)
+		JS_TRY(cli_worker_try(r->cli, r->cli->defaults_file, &r->passed, r->cli->words,
+				      "the names are pushed, but nothing was run"));
 	/* what an earlier run left, or what came after a worker had left, is for a worker too */
 	(void)worker_ended(r);
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
@@ -602,6 +606,7 @@ static int push_and_run(struct cli *cli)
 	if (!cli->stack_given)
 		JS_TRY(cli_origin_find(cli, &r->origin));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
+	r->all_first = cli_worker_may_clash(&r->passed);
 	if (cli_again_keep(cli, r->cwd, cli->argv + 1, r->options) == 0)
 		(void)cli_again_keep(cli, cli->stack, cli->argv + 1, r->options);
 	if (read_status(r, &r->before) != 0)

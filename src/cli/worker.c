@@ -8,8 +8,10 @@
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TRY_LIMIT_US (30 * JS_SECOND_US)
+#define LIST_LIMIT_US (600 * JS_SECOND_US) /* to look through the names as well */
 
 void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg)
 {
@@ -46,12 +48,32 @@ void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *
 		cli_words_add(line, *command);
 }
 
+int cli_worker_may_clash(const struct cli_words *options)
+{
+	int may = 0, own_syntax = 0; /* with -I or --colsep only the worker knows */
+
+	for (size_t i = 0; i < options->n; i++) {
+		const char *word = options->at[i];
+		int separates = strstr(word, "{}") != NULL || strstr(word, "{#}") != NULL ||
+				(strstr(word, "{/}") != NULL && strstr(word, "{//}") != NULL);
+
+		own_syntax |= strncmp(word, "--replace=", 10) == 0 || strncmp(word, "--colsep=", 9) == 0;
+		if ((strncmp(word, "--output=", 9) == 0 && strcmp(word, "--output=-") != 0) ||
+		    strncmp(word, "--error=", 8) == 0 || strncmp(word, "--creates=", 10) == 0)
+			may |= separates ? 1 : 2;
+	}
+	return may > 1 || (may && own_syntax);
+}
+
 int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[],
 		   const char *undone)
 {
 	struct cli_words line = {0};
 	struct js_buf out = {0}, said = {0};
-	const struct cli_command try = {.words = &line, .out = &out, .err = &said, .limit_us = TRY_LIMIT_US};
+	const struct cli_command try = {.words = &line,
+					.out = &out,
+					.err = &said,
+					.limit_us = cli_worker_may_clash(options) ? LIST_LIMIT_US : TRY_LIMIT_US};
 	int status;
 
 	/* the stack may not exist yet: a push will create it */

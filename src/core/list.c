@@ -420,6 +420,7 @@ struct pathing {
 	jobstack_item_fn *fn;
 	void *ctx;
 	int stopped;
+	uint64_t last; /* the highest entry so far */
 };
 
 static void take_datapath(void *ctx, const struct js_row *row)
@@ -430,7 +431,7 @@ static void take_datapath(void *ctx, const struct js_row *row)
 	if (row == NULL || p->stopped)
 		return;
 	js_item_no_attempt(&i);
-	i.entry = js_row_u64(row, 0);
+	p->last = i.entry = js_row_u64(row, 0);
 	i.datapath = (struct jobstack_bytes){row->col[1], row->len[1]};
 	p->stopped = p->fn(p->ctx, &i) != 0;
 }
@@ -438,17 +439,22 @@ static void take_datapath(void *ctx, const struct js_row *row)
 int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n,
 		       jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	struct pathing p = {fn, ctx, 0};
+	struct pathing p = {fn, ctx, 0, 0};
+	uint64_t before = UINT64_MAX;
 	struct js_stack s;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
-	for (size_t at = 0; at < n && !p.stopped; at += PAGE) {
+	for (size_t at = 0; !p.stopped && (entries == NULL ? p.last != before : at < n); at += PAGE) {
 		struct js_sql sql = {0};
 
+		before = p.last;
 		JS_TRY(js_db_nap(handle->db, 0, error));
 		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", s.id);
-		js_sql_list(&sql, " AND entry_id IN(", entries + at, n - at < PAGE ? n - at : PAGE);
-		js_sql_stmt(&sql, " ORDER BY entry_id"); /* the primary key */
+		if (entries == NULL)
+			js_sql_add(&sql, " AND entry_id>%u", before);
+		else
+			js_sql_list(&sql, " AND entry_id IN(", entries + at, n - at < PAGE ? n - at : PAGE);
+		js_sql_stmt(&sql, " ORDER BY entry_id LIMIT %u", (uint64_t)(10 * PAGE)); /* the primary key */
 		JS_TRY(js_db_query(handle->db, &sql, take_datapath, &p, error));
 	}
 	return p.stopped ? JOBSTACK_ESTOPPED : 0;

@@ -25,6 +25,7 @@ struct js_template {
 	size_t words;
 	int program_varies, varies, named; /* a placeholder in word 0; any but {%}; one for the name */
 	unsigned last_field;
+	unsigned whole;				 /* the placeholders of whole names in it, as bits */
 	char *colsep;				 /* or NULL */
 	const struct js_template_syntax *syntax; /* only while it is made */
 	struct js_template_words own;
@@ -60,6 +61,7 @@ static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 	t->named |= js_place_is_name(spot->place);
 	t->varies |= spot->place != JS_PLACE_SLOT;
 	t->program_varies |= t->words == 0;
+	t->whole |= spot->field == 0 ? 1u << spot->place : 0;
 	if (spot->field > t->last_field)
 		t->last_field = spot->field;
 }
@@ -322,6 +324,14 @@ const char *js_template_program(const struct js_template *made)
 int js_template_varies(const struct js_template *made)
 {
 	return made->varies;
+}
+
+int js_template_separates(const struct js_template *made)
+{
+	const unsigned one = 1u << JS_PLACE_DATAPATH | 1u << JS_PLACE_NUMBER;
+	const unsigned both = 1u << JS_PLACE_DIR | 1u << JS_PLACE_BASE;
+
+	return (made->whole & one) != 0 || (made->whole & both) == both;
 }
 
 unsigned js_template_last_field(const struct js_template *made)

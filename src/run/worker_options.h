@@ -6,6 +6,9 @@
 
 #include "base/opt.h"
 
+/* How the worker's error begins when two entries would write the same file. */
+#define JS_WORKER_SHARED_FILE "two entries would share a file"
+
 enum {
 	JS_WORKER_SLOTS = 'j',
 	JS_WORKER_DEFAULTS_FILE = 300,
@@ -81,7 +84,8 @@ enum {
 		 "never cut)",                                                                                         \
 		 TAKE},                                                                                                \
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
-		 "the file that CMD makes: if it is there already, the entry is done; if it is missing after exit 0, " \
+		 "the file that CMD makes: if it is there already, and no attempt may have left it incomplete, the "   \
+		 "entry is done; if it is missing after exit 0, "                                                      \
 		 "the entry has failed",                                                                               \
 		 TAKE},                                                                                                \
 		{JS_WORKER_CODE, "code", "PATH",                                                                       \

@@ -207,6 +207,9 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 		 : c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
 		 : c->shell	 ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
 				 : js_template_command(&c->template, c->command, c->words, &syntax, error);
+	c->sources[0] = later->output;
+	c->sources[1] = later->error;
+	c->sources[2] = later->creates;
 	c->output_dash = later->output != NULL ? strcmp(later->output, "-") == 0 : c->tag || c->keep_order;
 	if (!c->output_dash && (c->tag || c->keep_order))
 		return js_error_set(error, JOBSTACK_EUSAGE,

@@ -21,6 +21,7 @@ struct config {
 	char **command;
 	size_t words;
 	struct js_template *template, *output, *error, *creates; /* the last three may be NULL */
+	const char *sources[3];					 /* of those three, as they were typed */
 	int output_dash;					 /* --output -: to our own output */
 	int64_t lease_us, timeout_us, grace_us, idle_us;	 /* 0: the default; timeout: no limit */
 	int64_t margin_us;					 /* -1: the default */

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "run/tree.h"
 #include "worker/advice.h"
+#include "worker/clash.h"
 #include "worker/recovery.h"
 #include "worker/run.h"
 #include "worker/speaker.h"
@@ -68,7 +69,7 @@ static int dry_run(const struct config *config, struct jobstack *handle, struct 
 		js_error_clear(error);
 		return 0;
 	}
-	return status;
+	return status == 0 ? clash_check(config, handle, error) : status;
 }
 
 /* What it would run on the names of standard input; the database is not asked. */

@@ -70,6 +70,14 @@ check 'a stack' told ok stack '"mine" has 1 left'
 jobstack pause -q -s mine
 doctor -s mine
 check 'a paused stack' told warn stack '"mine" is paused' 'jobstack resume'
+echo d1/x | jobstack push -q -s sharing >/dev/null
+timeout 300 jobstack-worker -q -s sharing --output '{/}.out' -- true
+doctor -s sharing
+is 'no two entries with one file' "$(jq -r 'select(.check=="results")|.text' out)" ''
+echo d2/x | jobstack push -q -s sharing >/dev/null
+timeout 300 jobstack-worker -q -s sharing --output '{/}.out' -- true
+doctor -s sharing
+check 'two entries with one file' told FAIL results '"d1/x" and "d2/x" both have --output "x.out"' 'another template'
 doctor -s nowhere
 check 'no such stack' told FAIL stack 'there is no stack'
 

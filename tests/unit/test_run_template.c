@@ -618,9 +618,35 @@ static void test_colsep(void **state)
 	js_buf_free(&sep);
 }
 
+static void test_separates(void **state)
+{
+	static const struct {
+		const char *text, *repl, *colsep;
+		int separates;
+	} cases[] = {
+		{"o/{}", NULL, NULL, 1},     {"{#}", NULL, NULL, 1},  {"{//}-{/}", NULL, NULL, 1},
+		{"{1}", NULL, NULL, 1},	     {"{/}", NULL, NULL, 0},  {"{//}/{/.}", NULL, NULL, 0},
+		{"{.}.nc", NULL, NULL, 0},   {"{%}", NULL, NULL, 0},  {"one", NULL, NULL, 0},
+		{"{}", "@", NULL, 0},	     {"@", "@", NULL, 1},     {"{1}-{2}", NULL, ",", 0},
+		{"{1//}{1/}", NULL, ",", 0}, {"{1}{}", NULL, ",", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct js_template_syntax syntax = {cases[i].repl, cases[i].colsep};
+		struct js_template *t;
+
+		assert_int_equal(js_template_string(&t, cases[i].text, &syntax, NULL), 0);
+		if (js_template_separates(t) != cases[i].separates)
+			fail_msg("%s", cases[i].text);
+		js_template_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_separates),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_program),

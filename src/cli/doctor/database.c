@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/host.h"
 #include "cli/why.h"
+#include "run/worker_options.h"
 #include "view/amount.h"
 #include "view/words.h"
 
@@ -21,6 +22,7 @@
 
 #define MB 1048576.0
 #define PATIENCE_US (5 * JS_SECOND_US)
+#define LIST_LIMIT_US (600 * JS_SECOND_US)
 #define SLOW_US (20 * 1000)
 #define SLOW_COMMIT_US (10 * 1000)
 #define CLOCK_US (5 * JS_SECOND_US)
@@ -398,6 +400,41 @@ static void examine_stack(struct doctor *d)
 	insight_stack_free(&s);
 }
 
+static int keep_line(void *ctx, const struct jobstack_item *item)
+{
+	struct cli_words *line = ctx;
+	const char *at = item->argv.data, *end = at + item->argv.len;
+
+	cli_words_free(line);
+	for (; at != NULL && at < end; at += strlen(at) + 1) {
+		cli_words_add(line, at);
+		if (line->n == 1)
+			cli_words_add(line, "--new-stack");
+	}
+	return 0;
+}
+
+/* Names may have come since the worker's options were checked: asks such a worker again.  Its line is that of the last
+ * entry, if that has run. */
+static void check_results(struct doctor *d)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct cli_words line = {0};
+	struct js_buf out = {0}, said = {0};
+	const struct cli_command try = {.words = &line, .out = &out, .err = &said, .limit_us = LIST_LIMIT_US};
+	struct jobstack_status s;
+
+	if (d->cli->stack_given && cli_read_status(d->cli, &s) == 0 &&
+	    jobstack_attempts(d->cli->handle, d->cli->stack, s.pushed, keep_line, &line, &error) == 0 && line.n > 1 &&
+	    cli_command(&try, &error) == CLI_USAGE && said.data != NULL &&
+	    strstr(said.data, JS_WORKER_SHARED_FILE) != NULL)
+		doctor_fail(d, "results", "start workers with another template, and requeue the entries concerned",
+			    "%s", cli_first_line(&said, ""));
+	cli_words_free(&line);
+	js_buf_free(&out);
+	js_buf_free(&said);
+}
+
 static int add_fact(void *ctx, const char *name, const char *value)
 {
 	struct doctor *d = ctx;
@@ -422,6 +459,7 @@ void doctor_database(struct doctor *d)
 	check_clocks(d);
 	if (d->inner) /* the rest is the same from anywhere */
 		return;
+	check_results(d);
 	check_connections(d);
 	check_durability(d);
 	check_speed(d);
