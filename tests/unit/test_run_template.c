@@ -646,20 +646,13 @@ static void test_separates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_separates),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_program),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_env),
-		cmocka_unit_test(test_shell),
-		cmocka_unit_test(test_shell_words),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_fields_of_commands),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_fields_of_scripts),
+		cmocka_unit_test(test_separates),   cmocka_unit_test(test_names),
+		cmocka_unit_test(test_commands),    cmocka_unit_test(test_program),
+		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_env),	    cmocka_unit_test(test_shell),
+		cmocka_unit_test(test_shell_words), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fields),	    cmocka_unit_test(test_fields_of_commands),
+		cmocka_unit_test(test_foreign),	    cmocka_unit_test(test_fields_of_scripts),
 		cmocka_unit_test(test_colsep),
 	};
 
