@@ -17,7 +17,7 @@ void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, con
 {
 	const struct js_opt *o = cli_option(cli, key);
 
-	cli_words_format(line, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
+	cli_words_format(line, o->arg == NULL || (o->arg[0] == '[' && *arg == '\0') ? "--%s" : "--%s=%s", o->name, arg);
 }
 
 /* Appends "--stack=NAME --defaults-file=FILE". */

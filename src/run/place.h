@@ -19,10 +19,13 @@ struct js_template_values {
 	uint64_t worker;
 };
 
-/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  NULL for the whole
- * struct: both are. */
+/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  Then, for a script, the
+ * shell that runs it (NULL: /bin/sh), and whether bash ignores what becomes of a pipeline's earlier parts.  NULL for
+ * the whole struct: all are 0. */
 struct js_template_syntax {
 	const char *repl, *colsep;
+	const char *shell;
+	int no_pipefail;
 };
 
 /* In the order of the positional parameters of a shell script, from 1; the first five stand for the name. */

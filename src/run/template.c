@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "process/child.h"
 #include "run/script.h"
 
 #include <stdlib.h>
@@ -168,19 +169,102 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 	return make_command(made, words, n, syntax, 0, error);
 }
 
-int js_template_line(struct js_template **made, struct jobstack_error *error)
+const char *js_template_usual_shell(void)
 {
-	static char sh[] = "/bin/sh", option[] = "-c", line[] = "{}";
-	char *const words[] = {sh, option, line};
+	return js_child_is_in_path("bash") ? "bash" : "/bin/sh";
+}
+
+int js_template_line(struct js_template **made, const char *shell, struct jobstack_error *error)
+{
+	static char option[] = "-c", line[] = "{}";
+	char *const words[] = {(char *)(uintptr_t)shell, option, line};
 
 	return js_template_command(made, words, 3, NULL, error);
+}
+
+/* What bash does at the end of a script with a pipeline.  One that SIGPIPE cut (141), and whose last part ended well,
+ * has ended well, unless the script itself says "exit", or set -e may have stopped it half-way. */
+#define SAY_PARTS " ]]; then echo \"" JS_TEMPLATE_PIPE_FAILED " (${js#* })\" >&2; fi' EXIT; "
+static const char pipe_watch[] = "trap 'js=\"$? ${PIPESTATUS[*]}\"; if [[ $BASH_COMMAND = exit* ]]; then :; "
+				 "elif [[ $- != *e* && $js =~ ^141([^0-9]+(0|141))+[^0-9]+0$ ]]; then exit 0; "
+				 "elif [[ $js =~ ^[1-9].*[^0-9].*[^0-9]0$" SAY_PARTS;
+
+/* The same where something in the script depends on how a pipeline ends.  bash would take a cut one for a failure: skip
+ * what stands behind &&, or the body of an `if`.  So the script stops there, and has failed. */
+static const char condition_watch[] =
+	"set -T; trap '[[ ${PIPESTATUS[*]} =~ (^|[^0-9])141([^0-9]|$) ]] && { trap - DEBUG RETURN EXIT; "
+	"echo \"" JS_TEMPLATE_PIPE_FAILED
+	" (141, SIGPIPE; if that is no failure, use --no-pipefail)\" >&2; exit 141; }' "
+	"DEBUG RETURN; trap 'js=\"$? ${PIPESTATUS[*]}\"; "
+	"if [[ $BASH_COMMAND != exit* && $js =~ ^[1-9].*[^0-9].*[^0-9]0$" SAY_PARTS;
+
+/* The first pipe in a script, or NULL.  One in quotes counts too: it only costs a little. */
+static const char *find_pipe(const char *script)
+{
+	while ((script = strchr(script, '|')) != NULL && script[1] == '|')
+		script += 2;
+	return script;
+}
+
+/* Whether something in a script may depend on how a pipeline ends, the first of which is at PIPE. */
+static int has_condition(const char *script, const char *pipe)
+{
+	static const char *const words[] = {"if", "elif", "while", "until", "!", "set", "source", "."};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (const char *at = script; (at = strstr(at, words[i])) != NULL; at++)
+			if ((at == script || strchr(" \t\n;&|({`", at[-1]) != NULL) &&
+			    strchr(" \t\n(", at[strlen(words[i])]) != NULL)
+				return 1;
+	return strstr(pipe, "&&") != NULL || strstr(pipe, "||") != NULL;
+}
+
+/* Which of the shells that read sh's language the program SHELL is, of whatever version: bash for bash-5.2; or NULL. */
+static const char *name_shell(const char *shell)
+{
+	static const char *const names[] = {"bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "yash"};
+	const char *name = basename(shell);
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+			return names[i];
+	return NULL;
+}
+
+/* Adds the words up to the script, and what bash needs before it. */
+static int add_shell(struct js_template *t, const char *script, int bare, struct jobstack_error *error)
+{
+	static const char *const options[] = {"-o", "pipefail", "-c"};
+	const char *shell = t->syntax != NULL && t->syntax->shell != NULL ? t->syntax->shell : "/bin/sh";
+	const char *name = name_shell(shell), *pipe;
+	int watch;
+
+	if (name == NULL)
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "--shell takes a shell that reads sh's language (bash, sh, dash, ksh, zsh), not "
+				    "\"%.100s\": write `-- %.100s -c ...` for another one",
+				    shell, shell);
+	watch = strcmp(name, "bash") == 0 && !t->syntax->no_pipefail;
+	add_literal(t, shell, strlen(shell));
+	end_word(t);
+	for (int i = watch ? 0 : 2; i < 3; i++) {
+		add_literal(t, options[i], strlen(options[i]));
+		end_word(t);
+	}
+	pipe = watch && !bare ? find_pipe(script) : NULL;
+	if (pipe != NULL) {
+		const char *code = has_condition(script, pipe) ? condition_watch : pipe_watch;
+
+		add_literal(t, code, strlen(code));
+	}
+	return 0;
 }
 
 /* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
 static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      int bare, struct jobstack_error *error)
 {
-	static const char *const before[] = {"/bin/sh", "-c", NULL, "jobstack"};
 	struct js_script script = {.syntax = syntax, .bare = bare};
 	struct js_buf source = {0};
 	int rc;
@@ -194,10 +278,11 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 		js_buf_str(&source, words[i]);
 	}
 	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, &script, error);
-	for (size_t i = 0; rc == 0 && i < sizeof(before) / sizeof(before[0]); i++) {
-		const char *word = before[i] != NULL ? before[i] : script.text.data;
-
-		add_literal(*made, word, strlen(word));
+	JS_THEN(rc, add_shell(*made, source.data, bare, error));
+	if (rc == 0) {
+		add_literal(*made, script.text.data, script.text.len);
+		end_word(*made);
+		add_literal(*made, "jobstack", strlen("jobstack"));
 		end_word(*made);
 	}
 	for (int i = JS_PLACE_DATAPATH; rc == 0 && i < JS_PLACE_COUNT; i++) {

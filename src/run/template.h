@@ -18,10 +18,13 @@
  * (.profile and .. have none).  Slashes at the end belong to neither base name nor directory: a/b/ has the base
  * name b in a.
  *
- * As a shell script (js_template_shell) the words are joined with spaces and run as /bin/sh -c SCRIPT jobstack
+ * As a shell script (js_template_shell) the words are joined with spaces and run as SHELL -c SCRIPT jobstack
  * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT FIELD... (those that stand in it) where each placeholder in SCRIPT has
  * become a quoted positional parameter: the shell never parses a byte of a name.  What the script itself hands to an
- * interpreter (eval, a second sh -c) is beyond this.
+ * interpreter (eval, a second sh -c, bash's [[ {} -eq 1 ]]) is beyond this.
+ *
+ * bash runs it with pipefail: a pipeline fails if any part of it does.  But if its last part ended well, parts that
+ * SIGPIPE ended (141) have not failed, since the last one wanted no more of them (as head does).
  */
 #pragma once
 
@@ -41,7 +44,7 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 
 /* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where no
  * quoting can keep the shell from reading the name: in $((...)), after <<, inside $'...' and the like; the text
- * says which. */
+ * says which; and for a shell that does not read sh's language. */
 int js_template_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      struct jobstack_error *error);
 
@@ -51,8 +54,15 @@ int js_template_shell(struct js_template **made, char *const words[], size_t n, 
 int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
 			   const struct js_template_syntax *syntax, struct jobstack_error *error);
 
-/* Of entries that are command lines themselves, which /bin/sh runs (--commands). */
-int js_template_line(struct js_template **made, struct jobstack_error *error);
+/* Of entries that are command lines themselves, which SHELL runs (--commands). */
+int js_template_line(struct js_template **made, const char *shell, struct jobstack_error *error);
+
+/* The shell for those who name none: bash if it is in $PATH, else /bin/sh. */
+const char *js_template_usual_shell(void);
+
+/* The line that a script in bash writes to standard error at its end begins so, if a pipeline's last part ended well,
+ * and an earlier one did not. */
+#define JS_TEMPLATE_PIPE_FAILED "jobstack: a part of the pipeline failed"
 
 /* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
  * js_template_text. */

@@ -33,6 +33,7 @@ enum {
 	JS_WORKER_MAX_DEFERS,
 	JS_WORKER_ON_LEASE_LOSS,
 	JS_WORKER_SHELL,
+	JS_WORKER_NO_PIPEFAIL,
 	JS_WORKER_COMMANDS,
 	JS_WORKER_ALLOW_USER,
 	JS_WORKER_DRY_RUN,
@@ -115,9 +116,14 @@ enum {
 		 "when the lease is lost: stop the commands that are running (default), or let them finish, perhaps "  \
 		 "while another worker runs the same entry",                                                           \
 		 TAKE},                                                                                                \
-		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it", TAKE},    \
+		{JS_WORKER_SHELL, "shell", "[PROGRAM]",                                                                \
+		 "CMD is a script for bash (for /bin/sh where there is no bash), or for the shell PROGRAM; "           \
+		 "placeholders are safe in it; in bash, a pipeline fails if any part of it does",                      \
+		 TAKE},                                                                                                \
+		{JS_WORKER_NO_PIPEFAIL, "no-pipefail", NULL,                                                           \
+		 "with --shell: a pipeline fails only if its last part does", TAKE},                                   \
 		{JS_WORKER_COMMANDS, "commands", NULL,                                                                 \
-		 "there is no CMD: each entry is a command line, which /bin/sh runs", TAKE},                           \
+		 "there is no CMD: each entry is a command line, which bash runs, or --shell=PROGRAM", TAKE},          \
 		{JS_WORKER_ALLOW_USER, "allow-user", "NAME",                                                           \
 		 "with --commands: run also lines that the database account NAME pushed, not only those of this "      \
 		 "worker's account (may be repeated)",                                                                 \

@@ -44,7 +44,7 @@ static char **split_words(const struct jobstack_bytes *list, int *n)
 static struct js_template *make_template(int n, char *words[], int *persistent)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_template_syntax syntax = {NULL, NULL};
+	struct js_template_syntax syntax = {.shell = js_template_usual_shell()};
 	struct js_template *template = NULL;
 	struct js_buf colsep = {0};
 	int key, shell = 0, lines = 0, status = 0;
@@ -62,11 +62,14 @@ static struct js_template *make_template(int n, char *words[], int *persistent)
 			syntax.colsep = colsep.data;
 		}
 		shell |= key == JS_WORKER_SHELL;
+		if (key == JS_WORKER_SHELL && *arg != '\0')
+			syntax.shell = arg;
+		syntax.no_pipefail |= key == JS_WORKER_NO_PIPEFAIL;
 		lines |= key == JS_WORKER_COMMANDS;
 		*persistent |= key == JS_WORKER_PERSISTENT;
 	}
 	if (key == -1 && status == 0 && lines)
-		status = js_template_line(&template, &error);
+		status = js_template_line(&template, syntax.shell, &error);
 	else if (key != -1 || status != 0 || optind >= n)
 		status = -1;
 	else

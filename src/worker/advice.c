@@ -5,6 +5,7 @@
 #include "worker/advice.h"
 
 #include "base/error.h"
+#include "process/child.h"
 #include "run/place.h"
 #include "run/remedy.h"
 
@@ -15,7 +16,8 @@
 
 static int has_name(const struct config *c, const char *text)
 {
-	const struct js_template_syntax syntax = {c->replace, c->colsep.len > 0 ? c->colsep.data : NULL};
+	const struct js_template_syntax syntax = {.repl = c->replace,
+						  .colsep = c->colsep.len > 0 ? c->colsep.data : NULL};
 	struct js_spot spot;
 
 	for (const char *p = text; *p != '\0'; p++)
@@ -97,6 +99,8 @@ const char *advice_doubt(const struct config *c)
 	const char *program = c->shell || c->words == 0 ? NULL : name_in_code(c);
 	static char text[400];
 
+	if ((c->shell || c->commands) && c->shell_program == NULL && !js_child_is_in_path("bash"))
+		return "there is no bash in $PATH, so /bin/sh is used: of a pipeline, only the last part can fail";
 	if (program != NULL) {
 		(void)snprintf(text, sizeof(text),
 			       "{} is put into the code of %s as it is, so a datapath with blanks or quotes breaks it: "

@@ -74,7 +74,11 @@ static int set_defer_match(struct config *c, const struct js_opt *o, const char 
 
 static struct js_template_syntax syntax_of(const struct config *c)
 {
-	return (struct js_template_syntax){c->replace, c->colsep.len > 0 ? c->colsep.data : NULL};
+	return (struct js_template_syntax){.repl = c->replace,
+					   .colsep = c->colsep.len > 0 ? c->colsep.data : NULL,
+					   .shell = c->shell_program != NULL ? c->shell_program
+									     : js_template_usual_shell(),
+					   .no_pipefail = c->no_pipefail};
 }
 
 static int set_template(struct config *c, struct js_template **to, const char *arg, struct jobstack_error *error)
@@ -104,7 +108,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 	} takes[] = {
 		{'q', {JS_FLAG, &c->quiet, 0, 0, NULL}},
 		{'v', {JS_FLAG, &c->verbose, 0, 0, NULL}},
-		{JS_WORKER_SHELL, {JS_FLAG, &c->shell, 0, 0, NULL}},
+		{JS_WORKER_NO_PIPEFAIL, {JS_FLAG, &c->no_pipefail, 0, 0, NULL}},
 		{JS_WORKER_PERSISTENT, {JS_FLAG, &c->persistent, 0, 0, NULL}},
 		{JS_WORKER_DRY_RUN, {JS_FLAG, &c->dry_run, 0, 0, NULL}},
 		{JS_WORKER_PACKAGES, {JS_FLAG, &c->packages, 0, 0, NULL}},
@@ -161,6 +165,10 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		c->code[c->code_n++] = arg;
 		return 0;
 	case JS_WORKER_DEFER_MATCH: return set_defer_match(c, o, arg, error);
+	case JS_WORKER_SHELL:
+		c->shell = 1;
+		c->shell_program = *arg != '\0' ? arg : NULL;
+		return 0;
 	case JS_WORKER_BAR: c->progress = CONFIG_ALWAYS; return 0;
 	case JS_WORKER_PROGRESS: arg = *arg == '\0' ? "always" : arg; break;
 	case JS_WORKER_COLSEP: return set_colsep(c, arg, error);
@@ -190,10 +198,13 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	const struct js_template_syntax syntax = syntax_of(c);
 	int status;
 
-	if (c->commands && (c->words > 0 || c->shell || c->persistent || c->replace != NULL || c->colsep.len > 0))
+	if (c->commands && (c->words > 0 || (c->shell && c->shell_program == NULL) || c->persistent ||
+			    c->replace != NULL || c->colsep.len > 0))
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "with --commands each entry is a command line: CMD, --shell, --persistent, "
-				    "--colsep and -I can't be used");
+				    "with --commands each entry is a command line: CMD, --shell (without =PROGRAM), "
+				    "--persistent, --colsep and -I can't be used");
+	if (c->no_pipefail && (!c->shell || c->commands))
+		return js_error_set(error, JOBSTACK_EUSAGE, "--no-pipefail can only be used with --shell -- CMD");
 	if (c->allowed_n > 0 && !c->commands)
 		return js_error_set(error, JOBSTACK_EUSAGE, "--allow-user needs --commands");
 	if (c->words == 0 && !c->commands)
@@ -203,7 +214,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    "--recycle needs --persistent: other commands start once per entry anyway");
 	c->max_defers = c->max_defers == 0 ? DEFAULT_MAX_DEFERS : c->max_defers;
-	status = c->commands	 ? js_template_line(&c->template, error)
+	status = c->commands	 ? js_template_line(&c->template, syntax.shell, error)
 		 : c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
 		 : c->shell	 ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
 				 : js_template_command(&c->template, c->command, c->words, &syntax, error);

@@ -404,6 +404,26 @@ static int keep_output(struct supervisor *s, struct slot *slot, const struct js_
 	return 0;
 }
 
+/* Makes the reason of what a script in bash wrote last about its pipeline.  The end of its output then stops before it.
+ */
+static void take_pipe_failure(const struct config *config, struct jobstack_outcome *o, char reason[REASON_MAX])
+{
+	static const char mark[] = JS_TEMPLATE_PIPE_FAILED;
+	const char *text = o->err_tail.data, *line;
+	size_t len = o->err_tail.len;
+
+	if (!config->shell || len == 0 || strncmp(reason, "exit ", 5) != 0 || text[len - 1] != '\n')
+		return;
+	line = memrchr(text, '\n', len - 1);
+	line = line != NULL ? line + 1 : text;
+	len = (size_t)(line - text);
+	if (o->err_tail.len - len < sizeof(mark) || strncmp(line, mark, sizeof(mark) - 1) != 0)
+		return;
+	(void)snprintf(reason, REASON_MAX, "%.*s", (int)(o->err_tail.len - len - 1 - (sizeof("jobstack: ") - 1)),
+		       line + sizeof("jobstack: ") - 1);
+	o->err_tail.len = len;
+}
+
 /* Defers a failed entry if the end of its output, or a persistent command's answer, matches --defer-match. */
 static void defer_if_matched(const struct config *config, const struct slot *slot, struct jobstack_outcome *o,
 			     char reason[REASON_MAX])
@@ -478,6 +498,7 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing: %s", name);
 	}
 	status = keep_output(s, slot, r, o, kept, error);
+	take_pipe_failure(s->config, o, reason);
 	if (status == 0)
 		defer_if_matched(s->config, slot, o, reason);
 	if (status == 0 && s->config->output_dash)

@@ -485,7 +485,7 @@ printf 'echo 1 >>ran\n# no\necho 2 >>ran; true\necho 1 >>ran\n' >tasks.txt
 like 'run --commands' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" '2 done, 0 dead.*1 line was skipped, because the input already had the same line'
 like '... the file has a stack' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" 'stack "tasks.txt-1".*0 done'
 is '... each line ran once' "$(sort ran)" $'1\n2'
-is '... lines on the command line' "$(jobstack run --dry-run --commands ::: 'ls *.nosuch' 'a | b')" $'/bin/sh -c \'ls *.nosuch\'\n/bin/sh -c \'a | b\''
+is '... lines on the command line' "$(jobstack run --dry-run --commands ::: 'ls *.nosuch' 'a | b')" $'bash -c \'ls *.nosuch\'\nbash -c \'a | b\''
 check '... and a CMD' says 2 'there is no CMD: name the file of command lines with -a, as in -a tasks.txt' jobstack run --commands tasks.txt
 # files on the command line: standard input is left alone
 mkdir few && touch few/a.nc 'few/b c.nc'

@@ -47,6 +47,26 @@ for i, n in enumerate(names):
     assert open('sh/%d.q' % (i + 1),'rb').read() == b'in ' + n + b' quotes ' + n, n"
 check '... and ran nothing' test ! -e bad
 
+# pipelines (the unit test run_template has all kinds), and which shell it is
+pipe='cat {} | gzip >sh/gz.{#}'
+jobstack push -q -s pipe --max-attempts 1 /nofile >/dev/null
+check 'a pipeline whose first part fails' worker -s pipe --shell -- "$pipe"
+is '... has failed' "$(outcomes pipe)" '1 1 failed 1 -'
+like '... and says why' "$(jobstack show -s pipe 1)" 'a part of the pipeline failed \(1 0\)'
+like '... after what the part itself said' "$(jobstack status -s pipe)" 'a part of the pipeline failed \(1 0\): cat: /nofile: No such file'
+jobstack requeue -q -s pipe
+check '--no-pipefail' worker -s pipe --shell --no-pipefail -- "$pipe"
+is '... does not look at it' "$(outcomes pipe | tail -1)" '1 2 done 0 -'
+mkdir nobash
+for tool in cat gzip; do ln -s "$(command -v $tool)" nobash; done
+jobstack requeue -q -s pipe -t done
+check 'without bash it is /bin/sh, which is said' says 0 '^[^\n]*no bash in .PATH, so /bin/sh is used' env PATH="$PWD/nobash" "$(command -v jobstack-worker)" -s pipe --shell -- "$pipe"
+is '... ' "$(outcomes pipe | tail -1)" '1 3 done 0 -'
+is '--shell=PROGRAM' "$(echo x | jobstack run --dry-run --shell=/bin/dash -- 'echo {}')" "/bin/dash -c 'echo \"\${1}\"' jobstack x x . x x 1 1"
+is '--shell alone takes no word that follows' "$(echo x | jobstack run --dry-run --shell 'echo {}')" "bash -o pipefail -c 'echo \"\${1}\"' jobstack x x . x x 1 1"
+check '... which must be one' says 2 "reads sh's language .*not \"tcsh\": write .-- tcsh -c" worker -s pipe --shell=tcsh -- true
+check '--no-pipefail alone' says 2 'can only be used with --shell' worker -s pipe --no-pipefail -- true
+
 # ends
 numbered 1 6 | jobstack push -q -s ends --max-attempts 2 --retry-delay 0 >/dev/null
 check 'a worker does its part whatever the outcomes' worker -s ends --shell --fatal-exit 5 -- \
@@ -385,10 +405,12 @@ check '... its audit' audit kill
 printf '# a task file\n\n  \t\necho "a  b" | tr a-z A-Z >lines.1; exit 0\n \t# indented\n false; test $? = 1 && echo $JOBSTACK_ENTRY >lines.2\nexit 7\n' >tasks
 is 'push --commands: no comments, no blank lines' "$(jobstack push -q --commands --max-attempts 1 -s lines -a tasks >said 2>&1 && jobstack list -s lines -t ready -o datapath)" \
 	$'echo "a  b" | tr a-z A-Z >lines.1; exit 0\n false; test $? = 1 && echo $JOBSTACK_ENTRY >lines.2\nexit 7'
-is '--dry-run' "$(jobstack-worker -s lines --commands --dry-run | tail -1)" "/bin/sh -c 'exit 7'"
+is '--dry-run' "$(jobstack-worker -s lines --commands --dry-run | tail -1)" "bash -c 'exit 7'"
 check 'they run' worker -s lines --commands
+is '... by bash, or as --shell=PROGRAM says' "$(for s in bash /bin/dash; do jobstack run -q --output - --commands --shell=$s ::: "echo {1..3} $s"; done; jobstack run -q --output - --commands ::: 'false | [[ -n x ]] && echo {1..3}')" \
+	$'1 2 3 bash\n{1..3} /bin/dash\n1 2 3'
 is '... by a shell' "$(cat lines.1 lines.2; outcomes lines | tr '\n' ' ')" $'A  B\n2\n1 1 done 0 - 2 1 done 0 - 3 1 failed 7 - '
-like 'show has the line to type' "$(jobstack show -s lines 3)" "/bin/sh -c 'exit 7'"
+like 'show has the line to type' "$(jobstack show -s lines 3)" "bash -c 'exit 7'"
 check 'a line of disBatch that is no command' says 2 'line 2 is a #DISBATCH line' sh -c 'printf "true\n#DISBATCH BARRIER\nfalse\n" | jobstack push --commands -s lines'
 check 'a line with a NUL' says 1 'line 1 was refused: it has a NUL byte' sh -c 'printf "echo \0x\n" | jobstack push --commands -s lines'
 check 'a line that is too long' says 1 'line 1 was refused: it is 32769 bytes' sh -c 'printf "%032769d\n" 1 | jobstack push --commands -s lines'

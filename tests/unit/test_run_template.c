@@ -174,6 +174,10 @@ static void test_errors(void **state)
 			 JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, NULL, 0, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, (char *[]){" ", "\n"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(
+		js_template_shell(&t, (char *[]){"x"}, 1, &(struct js_template_syntax){.shell = "/bin/fish"}, NULL),
+		JOBSTACK_EUSAGE);
+	assert_null(t);
 	assert_int_equal(js_template_string(&t, "", NULL, NULL), JOBSTACK_EUSAGE);
 	assert_null(t);
 }
@@ -391,6 +395,71 @@ static void test_shell(void **state)
 	assert_int_not_equal(access("PWNED", F_OK), 0);
 }
 
+/* The exit status of SCRIPT in bash. */
+static int end_of_script(const char *script, int no_pipefail)
+{
+	const struct js_template_syntax syntax = {.shell = "bash", .no_pipefail = no_pipefail};
+	struct js_template_values v = values_of("a b", 3);
+	struct js_template *t;
+	posix_spawn_file_actions_t quiet;
+	char *const *argv;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(js_template_shell(&t, (char *[]){(char *)(uintptr_t) ": {};", (char *)(uintptr_t)script}, 2,
+					   &syntax, NULL),
+			 0);
+	argv = js_template_argv(t, &v);
+	assert_int_equal(posix_spawn_file_actions_init(&quiet), 0);
+	for (int fd = 1; fd < 3; fd++)
+		assert_int_equal(posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", O_WRONLY, 0), 0);
+	assert_int_equal(posix_spawnp(&pid, argv[0], &quiet, NULL, argv, environ), 0);
+	(void)posix_spawn_file_actions_destroy(&quiet);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	js_template_free(t);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* What a pipeline hides, and what it does not: never a failure, nor a part of the script that was skipped. */
+static void test_shell_pipes(void **state)
+{
+	static const struct {
+		const char *script;
+		int status, no_pipefail;
+	} cases[] = {{"cat nofile | cat", 1, 0},
+		     {"yes | head -1", 0, 0},
+		     {"cd / && yes | head -1", 0, 0},
+		     {"for i in 1 2; do yes | cat | head -1; done", 0, 0},
+		     {"yes | head -1; true", 0, 0},
+		     {"IFS=:; yes | head -1", 0, 0},
+		     {"seq 3 | while read -r x; do echo $x; done", 0, 0},
+		     {"! false | cat", 0, 0},
+		     {"echo 'a | b && c'", 0, 0},
+		     {"false | yes | head -1", 141, 0},
+		     {"yes | sh -c 'exit 141'", 141, 0},
+		     {"sh -c 'exit 141'", 141, 0},
+		     {"yes | head -1; exit 141", 141, 0},
+		     {"false | true; (exit 3)", 3, 0},
+		     {"cat nofile | cat && exit 7", 1, 0},
+		     {"cat nofile | cat || exit 7", 7, 0},
+		     {"if cat nofile | cat; then exit 8; fi", 0, 0},
+		     {"set -e; yes | head -1; exit 7", 141, 0},
+		     {"yes | head -1 && true", 141, 0},
+		     {"yes | head -1 || true", 141, 0},
+		     {"if yes | head -1; then true; fi", 141, 0},
+		     {"if yes|grep -q y; then true; fi; true", 141, 0},
+		     {"n=$(yes | head -1) && true", 141, 0},
+		     {"f() { if yes | head -1; then true; fi; }; f", 141, 0},
+		     {"cat nofile | cat", 0, 1},
+		     {"if yes | grep -q y; then exit 7; fi", 7, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (end_of_script(cases[i].script, cases[i].no_pipefail) != cases[i].status)
+			fail_msg("%s: ended with %d", cases[i].script,
+				 end_of_script(cases[i].script, cases[i].no_pipefail));
+}
+
 /* Words are joined with blanks; -I stands for {} here as well. */
 static void test_shell_words(void **state)
 {
@@ -467,7 +536,7 @@ static void test_refused(void **state)
 
 static void expect_fields(const char *colsep, const char *template, const char *name, const char *expected)
 {
-	const struct js_template_syntax syntax = {NULL, colsep};
+	const struct js_template_syntax syntax = {.colsep = colsep};
 	struct js_template_values v = values_of(name, strlen(name));
 	struct js_buf out = {0};
 	struct js_template *t;
@@ -504,7 +573,7 @@ static void test_fields(void **state)
 
 static void test_fields_of_commands(void **state)
 {
-	const struct js_template_syntax syntax = {NULL, ","}, both = {"@", ","};
+	const struct js_template_syntax syntax = {.colsep = ","}, both = {.repl = "@", .colsep = ","};
 	struct js_template_values v = values_of("a b,c", 5), less = values_of("x", 1);
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_template *t;
@@ -536,7 +605,8 @@ static void test_fields_of_commands(void **state)
 	assert_int_equal(js_template_string(&t, "{3/.}", NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, (char *[]){"echo {} '{2}'"}, 1, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_persistent(&t, (char *[]){"cmd", "{1}"}, 2, 0, &syntax, NULL), JOBSTACK_EUSAGE);
-	assert_int_equal(js_template_string(&t, "{1}", &(struct js_template_syntax){NULL, ""}, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_string(&t, "{1}", &(struct js_template_syntax){.colsep = ""}, NULL),
+			 JOBSTACK_EUSAGE);
 }
 
 /* What GNU parallel replaces never passes as text, and what only looks like it does. */
@@ -569,7 +639,7 @@ static void test_fields_of_scripts(void **state)
 {
 	static const char script[] = "f() { printf '[%s]' \"${1}\" \"$2\"; }; f {2} \"{1}\"; printf '[%s]' '{3} {1/.}' "
 				     "{} \"${#}\" \"$(printf %s {2})\"";
-	const struct js_template_syntax syntax = {NULL, "\t"};
+	const struct js_template_syntax syntax = {.colsep = "\t"};
 	static const char name[] = "d/it's $(touch PWNED).x\t`touch PWNED`\"\t;touch PWNED #";
 	struct js_template_values v = values_of(name, strlen(name));
 	struct js_buf out = {0}, many = {0};
@@ -646,13 +716,21 @@ static void test_separates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_separates),   cmocka_unit_test(test_names),
-		cmocka_unit_test(test_commands),    cmocka_unit_test(test_program),
-		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_env),	    cmocka_unit_test(test_shell),
-		cmocka_unit_test(test_shell_words), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_fields),	    cmocka_unit_test(test_fields_of_commands),
-		cmocka_unit_test(test_foreign),	    cmocka_unit_test(test_fields_of_scripts),
+		cmocka_unit_test(test_separates),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_env),
+		cmocka_unit_test(test_shell),
+		cmocka_unit_test(test_shell_words),
+		cmocka_unit_test(test_shell_pipes),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_fields_of_commands),
+		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_fields_of_scripts),
 		cmocka_unit_test(test_colsep),
 	};
 
