@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OURS 8	   /* names of ours; a command has at most one fewer */
+#define OURS 9	   /* names of ours; a command has at most one fewer */
 #define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
 
 struct js_env {
@@ -22,13 +22,14 @@ struct js_env {
 	struct js_buf text;   /* ours, NUL-separated */
 	char process[80];     /* the last of our variables */
 	struct js_buf python; /* PYTHONPATH, if it is ours */
+	int in_job, as_array;
 };
 
 static int is_reserved_variable(const char *variable)
 {
 	static const char *const names[OURS] = {
-		"JOBSTACK_STACK=", "JOBSTACK_ENTRY=",  "JOBSTACK_ATTEMPT=",    "JOBSTACK_DATAPATH=",
-		"JOBSTACK_SLOT=",  "JOBSTACK_WORKER=", "JOBSTACK_PERSISTENT=", "JOBSTACK_PROCESS="};
+		"JOBSTACK_STACK=",  "JOBSTACK_ENTRY=",	    "JOBSTACK_ATTEMPT=", "JOBSTACK_DATAPATH=", "JOBSTACK_SLOT=",
+		"JOBSTACK_WORKER=", "JOBSTACK_PERSISTENT=", "JOBSTACK_PROCESS=", JS_ENV_ARRAY_TASK "="};
 
 	for (int i = 0; i < OURS; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)
@@ -54,6 +55,9 @@ int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *
 	(void)snprintf((*made)->process, sizeof((*made)->process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64,
 		       (long)getpid(), js_proc_start(getpid()), js_proc_cgroup(getpid()));
 	for (size_t i = 0; i < n; i++)
+		(*made)->in_job |= strncmp(base[i], "SLURM_JOB_ID=", strlen("SLURM_JOB_ID=")) == 0 ||
+				   strncmp(base[i], JS_ENV_ARRAY_TASK "=", sizeof(JS_ENV_ARRAY_TASK)) == 0;
+	for (size_t i = 0; i < n; i++)
 		if (!is_reserved_variable(base[i]))
 			(*made)->list[(*made)->kept++] = base[i];
 	return 0;
@@ -67,6 +71,11 @@ void js_env_free(struct js_env *env)
 	js_buf_free(&env->python);
 	free(env->list);
 	free(env);
+}
+
+void js_env_as_array(struct js_env *env)
+{
+	env->as_array = 1;
 }
 
 int js_env_python(struct js_env *env, const char *dir)
@@ -101,6 +110,12 @@ char *const *js_env_for(struct js_env *env, const struct js_template_values *val
 			      values->attempt, 0);
 	js_buf_printf(text, "JOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%c", values->slot, 0, values->worker,
 		      0);
+	if (env->as_array && values->datapath != NULL) {
+		js_buf_str(text, JS_ENV_ARRAY_TASK "=");
+		js_buf_add(text, values->datapath, values->datapath_len);
+		js_buf_char(text, '\0');
+	} else if (env->in_job)
+		js_buf_printf(text, JS_ENV_ARRAY_TASK "=jobstack runs this: use {} or --as-array%c", 0);
 	if (values->datapath != NULL) {
 		js_buf_str(text, "JOBSTACK_DATAPATH=");
 		js_buf_add(text, values->datapath, values->datapath_len);

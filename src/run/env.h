@@ -15,10 +15,17 @@
 
 struct js_env;
 
+/* In a Slurm job this variable is the worker's.  A command that took its file by it would take the same for each entry.
+ * So it sees a text instead that neither a shell, nor sed, nor a program takes for a number. */
+#define JS_ENV_ARRAY_TASK "SLURM_ARRAY_TASK_ID"
+
 /* Makes an environment over BASE (environ, as a rule), whose strings are pointed to, not copied: they must stay as they
  * are.  Free with js_env_free.  Returns 0, or JOBSTACK_EBUG: no memory. */
 int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error);
 void js_env_free(struct js_env *env);
+
+/* From now on that variable is the entry's datapath. */
+void js_env_as_array(struct js_env *env);
 
 /* Puts DIR in front of PYTHONPATH.  Once per environment.  0, or -1: no memory. */
 int js_env_python(struct js_env *env, const char *dir);

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "process/child.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -25,6 +26,7 @@
 #define LARGE (64 << 20)
 #define SUM 64
 #define TIME 27			    /* as in 2026-11-23T14:02:11.123456Z */
+#define SCRIPT_MAX (1 << 20)	    /* so many bytes of a script are looked through */
 #define CHANGES 4		    /* a file that changes so often while a worker runs is no program */
 #define NEVER -2		    /* as the size of a file that was not looked at */
 #define LOOK_US 10000		    /* files are not checked again within this time */
@@ -378,6 +380,54 @@ void js_program_free(struct js_program *p)
 	(void)pthread_mutex_destroy(&p->lock);
 	(void)pthread_mutex_destroy(&p->looking);
 	free(p);
+}
+
+/* ------------------------------------------------------------------------------------- which variables it reads */
+
+int js_program_uses(const char *script, const char *name, unsigned *line)
+{
+	size_t len = strlen(name);
+	const char *next;
+
+	*line = 1;
+	for (const char *p = script; *p != '\0'; p = next, ++*line) {
+		size_t n = strcspn(p, "\n");
+		const char *at = memmem(p, n, name, len);
+		char before = at != NULL && at > p ? at[-1] : ' ', behind = at != NULL ? at[len] : ' ';
+
+		next = p + n + (p[n] == '\n');
+		if (at == NULL || p[strspn(p, " \t")] == '#' || isalnum((unsigned char)before) || before == '_' ||
+		    isalnum((unsigned char)behind) || behind == '_')
+			continue;
+		if ((behind == '=' && strchr("${", before) == NULL) ||
+		    (at - p >= 6 && strncmp(at - 6, "unset ", 6) == 0) ||
+		    (at - p >= 3 && strncmp(at - 3, "-u ", 3) == 0))
+			return -1;
+		return 1;
+	}
+	return 0;
+}
+
+const char *js_program_reader(const struct js_program *p, const char *name, int interpreted, unsigned *line)
+{
+	char *text = malloc(SCRIPT_MAX + 1);
+	const char *found = NULL;
+
+	for (size_t i = 0; text != NULL && found == NULL && i < p->n; i++) {
+		int fd = open(p->file[i].path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, SCRIPT_MAX);
+
+		js_file_close(&fd);
+		if (n <= 0 || memchr(text, '\0', (size_t)n) != NULL)
+			continue; /* a binary */
+		text[n] = '\0';
+		if ((!p->file[i].is_argument || interpreted ||
+		     (strncmp(text, "#!", 2) == 0 && (p->file[i].seen.st_mode & S_IXUSR))) &&
+		    js_program_uses(text, name, line) > 0)
+			found = p->file[i].path;
+	}
+	free(text);
+	return found;
 }
 
 /* ------------------------------------------------------------------------------------------------------- reading */

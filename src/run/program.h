@@ -33,6 +33,15 @@ int js_program_begin(struct js_program **program, char *const words[], size_t n,
 		     const struct js_program_code *code, struct jobstack_error *error);
 void js_program_free(struct js_program *program);
 
+/* Looks in the text of SCRIPT for a use of the environment variable NAME, outside of comment lines.  1 if it reads it,
+ * with *LINE (from 1); -1 if it first sets or unsets it; 0 if there is neither. */
+int js_program_uses(const char *script, const char *name, unsigned *line);
+
+/* Finds a script of PROGRAM that reads the environment variable NAME, and its LINE.  Of files that are arguments only
+ * those are scripts that begin with #! and are executable, unless an interpreter is called (INTERPRETED).  NULL: there
+ * is none. */
+const char *js_program_reader(const struct js_program *program, const char *name, int interpreted, unsigned *line);
+
 /* Returns the current version.  Checks the size and time of each file, unless that was done in the last 10 ms, and
  * reads the files that changed.  -1: there is nothing that has a version.  It touches files, so it may hang. */
 int64_t js_program_look(struct js_program *program);

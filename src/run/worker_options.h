@@ -34,6 +34,7 @@ enum {
 	JS_WORKER_ON_LEASE_LOSS,
 	JS_WORKER_SHELL,
 	JS_WORKER_NO_PIPEFAIL,
+	JS_WORKER_AS_ARRAY,
 	JS_WORKER_COMMANDS,
 	JS_WORKER_ALLOW_USER,
 	JS_WORKER_DRY_RUN,
@@ -122,6 +123,8 @@ enum {
 		 TAKE},                                                                                                \
 		{JS_WORKER_NO_PIPEFAIL, "no-pipefail", NULL,                                                           \
 		 "with --shell: a pipeline fails only if its last part does", TAKE},                                   \
+		{JS_WORKER_AS_ARRAY, "as-array", NULL,                                                                 \
+		 "CMD gets the entry's name as $SLURM_ARRAY_TASK_ID, as a script for a job array needs it", TAKE},     \
 		{JS_WORKER_COMMANDS, "commands", NULL,                                                                 \
 		 "there is no CMD: each entry is a command line, which bash runs, or --shell=PROGRAM", TAKE},          \
 		{JS_WORKER_ALLOW_USER, "allow-user", "NAME",                                                           \

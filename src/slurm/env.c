@@ -55,6 +55,8 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 	env->cluster = get_text(get, "SLURM_CLUSTER_NAME", NULL);
 	env->array_job = get_text(get, "SLURM_ARRAY_JOB_ID", NULL);
 	env->array_task = get_text(get, "SLURM_ARRAY_TASK_ID", NULL);
+	if (env->array_task != NULL && env->array_task[strspn(env->array_task, "0123456789")] != '\0')
+		env->array_task = NULL; /* below another worker it is no number (run/env.h) */
 	env->step = get_text(get, "SLURM_STEP_ID", "SLURM_STEPID");
 	env->account = get_text(get, "SLURM_JOB_ACCOUNT", NULL);
 	env->qos = get_text(get, "SLURM_JOB_QOS", NULL);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "process/child.h"
+#include "run/env.h"
 #include "run/place.h"
 #include "run/remedy.h"
 
@@ -73,12 +74,13 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 	return text;
 }
 
+static const char *const interpreters[] = {"sh",      "bash",	    "dash",   "ksh",	 "zsh", "python",
+					   "python3", "perl",	    "ruby",   "Rscript", "R",	"julia",
+					   "octave",  "octave-cli", "matlab", NULL};
+
 /* The interpreter that gets a datapath in its code, as in python3 -c '...{}...'; NULL: there is none. */
 static const char *name_in_code(const struct config *c)
 {
-	static const char *const interpreters[] = {"sh",      "bash",	    "dash",   "ksh",	 "zsh", "python",
-						   "python3", "perl",	    "ruby",   "Rscript", "R",	"julia",
-						   "octave",  "octave-cli", "matlab", NULL};
 	static const char *const begins[] = {"-c", "-lc", "-ec", "-ic", "-e", "-E", "-r", "-batch", "--eval", NULL};
 	const char *program = "";
 
@@ -91,6 +93,43 @@ static const char *name_in_code(const struct config *c)
 			return program;
 	}
 	return NULL;
+}
+
+void advice_array(const struct config *c, const struct js_program *program, struct js_buf *out)
+{
+	static const char name[] = JS_ENV_ARRAY_TASK;
+	struct js_buf words = {0};
+	const char *reader = NULL;
+	int interpreted = c->shell, named = 0;
+	unsigned line = 1, at;
+
+	for (size_t i = 0; i < c->words; i++) {
+		const char *word = c->command[i];
+		int uses = js_program_uses(word, name, &at);
+
+		if (c->as_array || uses < 0 || strcmp(word, name) == 0) { /* env NAME=..., env -u NAME */
+			js_buf_free(&words);
+			return;
+		}
+		if (uses > 0) {
+			reader = "CMD";
+			line = at;
+		}
+		interpreted |= one_of(basename(word), interpreters);
+		named |= has_name(c, word);
+		js_buf_char(&words, ' ');
+		js_buf_shell_word(&words, word, strlen(word));
+	}
+	if (reader == NULL)
+		reader = js_program_reader(program, name, interpreted, &line);
+	if (reader != NULL && !words.failed)
+		js_buf_printf(
+			out,
+			"%s reads %s (line %u), which is the number of this worker, and the same for all "
+			"entries\n    --%s%s    # if it takes the file's name from \"$1\" instead\n"
+			"    --as-array --%s    # for names that are numbers, as from seq: %s is the entry's name\n",
+			reader, name, line, words.data, named ? "" : " {}", words.data, name);
+	js_buf_free(&words);
 }
 
 const char *advice_doubt(const struct config *c)

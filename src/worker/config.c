@@ -108,6 +108,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 	} takes[] = {
 		{'q', {JS_FLAG, &c->quiet, 0, 0, NULL}},
 		{'v', {JS_FLAG, &c->verbose, 0, 0, NULL}},
+		{JS_WORKER_AS_ARRAY, {JS_FLAG, &c->as_array, 0, 0, NULL}},
 		{JS_WORKER_NO_PIPEFAIL, {JS_FLAG, &c->no_pipefail, 0, 0, NULL}},
 		{JS_WORKER_PERSISTENT, {JS_FLAG, &c->persistent, 0, 0, NULL}},
 		{JS_WORKER_DRY_RUN, {JS_FLAG, &c->dry_run, 0, 0, NULL}},
@@ -205,6 +206,8 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 				    "--persistent, --colsep and -I can't be used");
 	if (c->no_pipefail && (!c->shell || c->commands))
 		return js_error_set(error, JOBSTACK_EUSAGE, "--no-pipefail can only be used with --shell -- CMD");
+	if (c->as_array && (c->commands || c->persistent))
+		return js_error_set(error, JOBSTACK_EUSAGE, "--as-array can't be used with --commands or --persistent");
 	if (c->allowed_n > 0 && !c->commands)
 		return js_error_set(error, JOBSTACK_EUSAGE, "--allow-user needs --commands");
 	if (c->words == 0 && !c->commands)

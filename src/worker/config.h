@@ -46,7 +46,7 @@ struct config {
 	int of_run;			      /* `jobstack run` has started it, and prints the summary */
 	const char *replace;
 	const char *shell_program; /* as the user named it, or NULL */
-	int no_pipefail;
+	int no_pipefail, as_array;
 	int commands;			  /* entries are command lines */
 	const char *allowed[ALLOWED_MAX]; /* whose lines run, too; database accounts */
 	size_t allowed_n;

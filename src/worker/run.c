@@ -158,6 +158,22 @@ static int find_version(struct run *r, struct jobstack_error *error)
 	return js_program_begin(&r->supervisor.version, c->command, c->words, c->shell, r->run_cwd, &code, error);
 }
 
+/* A script for a job array would take the same file for each entry. */
+static int refuse_array_script(const struct run *r, struct jobstack_error *error)
+{
+	struct js_buf text = {0};
+	char *rest, *line;
+
+	advice_array(&r->config, r->supervisor.version, &text);
+	rest = text.len > 0 ? text.data : NULL;
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0')
+		speaker_say("%s", line);
+	js_buf_free(&text);
+	return line == NULL ? 0
+			    : js_error_set(error, JOBSTACK_EUSAGE,
+					   "nothing was run: end your command line as in one of the two lines above");
+}
+
 int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
@@ -171,6 +187,7 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	JS_TRY(check_command(r, error));
 	JS_TRY(make_slots(r, error));
 	JS_TRY(find_version(r, error));
+	JS_TRY(refuse_array_script(r, error));
 	describe_worker(r, argc, argv);
 	return 0;
 }

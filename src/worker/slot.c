@@ -36,6 +36,8 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct
 	js_capture_limit(slot->capture, config->output != NULL ? 0 : config->output_limit,
 			 config->error != NULL ? 0 : config->output_limit);
 	JS_TRY(js_env_new(&slot->env, environ, error));
+	if (config->as_array)
+		js_env_as_array(slot->env);
 	return config->persistent ? persistent_new(&slot->persistent, error) : 0;
 }
 

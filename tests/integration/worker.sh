@@ -158,6 +158,47 @@ is '... and it is said' "$(sql "SELECT DISTINCT reason, err_tail FROM attempt JO
 is '... the rest is as it was' "$(ledger later)" '1 2 0 0 0 0'
 check '... its audit' audit later
 
+# scripts for job arrays, which take their file by the task's number
+printf '%s\n' a.nc b.nc c.nc >array.list
+cat >array.sh <<'S'
+#!/bin/bash
+# the file is number $SLURM_ARRAY_TASK_ID of the list
+file=$(sed -n "${SLURM_ARRAY_TASK_ID}p" array.list) || exit
+[[ -n $file ]] && echo "$file" >>array.got
+S
+printf 'import os\nprint(os.environ["SLURM_ARRAY_TASK_ID"])\n' >array.py
+chmod +x array.sh
+seq 3 | jobstack push -q -s array --max-attempts 1 >/dev/null
+export SLURM_ARRAY_TASK_ID=2
+check 'an old script for an array is refused' says 2 $'array.sh reads SLURM_ARRAY_TASK_ID \\(line 3\\).*\n[^\n]*    -- ./array.sh \\{\\} .*\n[^\n]*    --as-array -- ./array.sh ' \
+	worker -s array -- ./array.sh
+check '... in whatever way it is called' says 2 'array.sh reads .* -- nice bash array.sh .\{\}. ' worker -s array -- nice bash array.sh {}
+check '... also one of Python' says 2 'array.py reads .*line 2' worker -s array -- python3 array.py
+check '... in code' says 2 'CMD reads ' worker -s array -- sh -c 'echo $SLURM_ARRAY_TASK_ID'
+check '... named in a shell script' says 2 'array.sh reads ' worker -s array --shell -- 'cd . && bash array.sh'
+check '... by a shell script' says 2 'CMD reads .*line 2' worker -s array --shell -- $'true\ncat ${SLURM_ARRAY_TASK_ID}.nc'
+check '... by run, before it pushes' says 2 'array.sh reads .*nothing was pushed' sh -c 'seq 3 | jobstack run -s array2 -- ./array.sh'
+check '... none has run' test ! -e array.got
+for good in './array.sh.txt {}' 'cat array.src' 'env SLURM_ARRAY_TASK_ID={} ./array.sh' 'env -u SLURM_ARRAY_TASK_ID ./array.sh {}' '--shell -- SLURM_ARRAY_TASK_ID=1 ./array.sh'; do
+	cp array.sh array.src; cp array.list array.sh.txt; chmod +x array.sh.txt; chmod -x array.src
+	[[ $good == --* ]] || good="-- $good"
+	# shellcheck disable=SC2086
+	check "... but not: $good" jobstack-worker -s array --dry-run $good
+done
+check '--as-array' worker -s array --as-array -- ./array.sh
+is '... each gets its own' "$(sort array.got | tr '\n' ' ')" 'a.nc b.nc c.nc '
+jobstack requeue -q -s array -t done
+check 'where nobody sees it' worker -s array -- bash -c '. ./array.src'
+is '... the script fails' "$(ledger array) $(wc -l <array.got)" '0 3 0 0 0 0 3'
+for reads in 'files=(a b c); echo "${files[$SLURM_ARRAY_TASK_ID]}"' 'echo $((SLURM_ARRAY_TASK_ID - 1))' 'head -n $SLURM_ARRAY_TASK_ID array.list' 'python3 array.py | xargs -I @ python3 -c "int(\"@\")"'; do
+	printf '%s\n' "$reads" >array.src
+	jobstack requeue -q -s array 1
+	worker -s array -- bash -o pipefail -c '. ./array.src'
+done
+is '... whatever takes it for a number' "$(ledger array)" '0 3 0 0 0 0'
+unset SLURM_ARRAY_TASK_ID
+check '--as-array --persistent' says 2 "can't be used with" jobstack-worker -s array --as-array --persistent -- true
+
 # what is the worker's own fault charges nobody
 numbered 1 3 | jobstack push -q -s fault >/dev/null
 check 'a command that is not there' fails_with 2 worker -s fault -- nosuchcommand {}

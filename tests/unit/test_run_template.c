@@ -212,6 +212,7 @@ static void test_env(void **state)
 			      "JOBSTACK_DATAPATH=old",
 			      "JOBSTACK_STACK=old",
 			      "JOBSTACK_PROCESS=old",
+			      "SLURM_ARRAY_TASK_ID=3",
 			      "B",
 			      NULL};
 	char process[80];
@@ -223,6 +224,7 @@ static void test_env(void **state)
 					       "JOBSTACK_ATTEMPT=3",
 					       "JOBSTACK_SLOT=12",
 					       "JOBSTACK_WORKER=77",
+					       "SLURM_ARRAY_TASK_ID=jobstack runs this: use {} or --as-array",
 					       "JOBSTACK_DATAPATH=x\x01\xff=\n y"};
 	struct js_template_values v = values_of("x\x01\xff=\n yz", 7);
 	struct js_env *env;
@@ -242,7 +244,10 @@ static void test_env(void **state)
 	}
 	js_env_free(env);
 	assert_int_equal(js_env_new(&env, NULL, NULL), 0);
-	assert_string_equal(js_env_for(env, &v)[5], expected[8]);
+	assert_string_equal(js_env_for(env, &v)[5], expected[9]);
+	js_env_as_array(env);
+	assert_string_equal(js_env_for(env, &v)[5], "SLURM_ARRAY_TASK_ID=x\x01\xff=\n y");
+	assert_string_equal(js_env_for(env, &v)[6], expected[9]);
 	js_env_free(env);
 	js_env_free(NULL);
 }

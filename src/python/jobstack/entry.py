@@ -67,7 +67,8 @@ def identity(lease):
     options.host, options.user, options.cwd = to_bytes(host), to_bytes(user), to_bytes(cwd)
     options.node = to_bytes(env["SLURMD_NODENAME"] or host)
     options.cluster, options.job, options.step = map(to_bytes, (env["SLURM_CLUSTER_NAME"], env["SLURM_JOB_ID"], env["SLURM_STEP_ID"]))
-    options.array_job, options.array_task = to_bytes(env["SLURM_ARRAY_JOB_ID"]), to_bytes(env["SLURM_ARRAY_TASK_ID"])
+    task = env["SLURM_ARRAY_TASK_ID"]  # below jobstack-worker it is no number
+    options.array_job, options.array_task = to_bytes(env["SLURM_ARRAY_JOB_ID"]), to_bytes(task if task and task.isdigit() else None)
     options.account, options.qos = to_bytes(env["SLURM_JOB_ACCOUNT"]), to_bytes(env["SLURM_JOB_QOS"])
     options.partition = to_bytes(env["SLURM_JOB_PARTITION"])
     options.argv = jobstack_bytes(ctypes.cast(c_char_p(argv), c_void_p), len(argv))
