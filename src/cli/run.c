@@ -147,7 +147,7 @@ static int read_lists(struct cli *cli, struct run *r, size_t at)
 /* Several lists: makes their words the fields of the names. */
 static int use_fields(struct cli *cli, struct run *r)
 {
-	const struct js_template_syntax syntax = {r->replace, "\t"};
+	const struct js_template_syntax syntax = {.repl = r->replace, .colsep = "\t"};
 	static char text[CLI_LISTS][4] = {"{1}", "{2}", "{3}", "{4}", "{5}", "{6}", "{7}", "{8}", "{9}"};
 	struct cli_input *in = &r->input;
 	struct js_spot spot;

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "process/child.h"
+#include "run/pipeline.h"
 #include "run/script.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct js_template {
 	int program_varies, varies, named; /* a placeholder in word 0; any but {%}; one for the name */
 	unsigned last_field;
 	unsigned whole;				 /* the placeholders of whole names in it, as bits */
+	enum js_pipeline pipeline;		 /* of a script for bash */
 	char *colsep;				 /* or NULL */
 	const struct js_template_syntax *syntax; /* only while it is made */
 	struct js_template_words own;
@@ -182,43 +184,6 @@ int js_template_line(struct js_template **made, const char *shell, struct jobsta
 	return js_template_command(made, words, 3, NULL, error);
 }
 
-/* What bash does at the end of a script with a pipeline.  One that SIGPIPE cut (141), and whose last part ended well,
- * has ended well, unless the script itself says "exit", or set -e may have stopped it half-way. */
-#define SAY_PARTS " ]]; then echo \"" JS_TEMPLATE_PIPE_FAILED " (${js#* })\" >&2; fi' EXIT; "
-static const char pipe_watch[] = "trap 'js=\"$? ${PIPESTATUS[*]}\"; if [[ $BASH_COMMAND = exit* ]]; then :; "
-				 "elif [[ $- != *e* && $js =~ ^141([^0-9]+(0|141))+[^0-9]+0$ ]]; then exit 0; "
-				 "elif [[ $js =~ ^[1-9].*[^0-9].*[^0-9]0$" SAY_PARTS;
-
-/* The same where something in the script depends on how a pipeline ends.  bash would take a cut one for a failure: skip
- * what stands behind &&, or the body of an `if`.  So the script stops there, and has failed. */
-static const char condition_watch[] =
-	"set -T; trap '[[ ${PIPESTATUS[*]} =~ (^|[^0-9])141([^0-9]|$) ]] && { trap - DEBUG RETURN EXIT; "
-	"echo \"" JS_TEMPLATE_PIPE_FAILED
-	" (141, SIGPIPE; if that is no failure, use --no-pipefail)\" >&2; exit 141; }' "
-	"DEBUG RETURN; trap 'js=\"$? ${PIPESTATUS[*]}\"; "
-	"if [[ $BASH_COMMAND != exit* && $js =~ ^[1-9].*[^0-9].*[^0-9]0$" SAY_PARTS;
-
-/* The first pipe in a script, or NULL.  One in quotes counts too: it only costs a little. */
-static const char *find_pipe(const char *script)
-{
-	while ((script = strchr(script, '|')) != NULL && script[1] == '|')
-		script += 2;
-	return script;
-}
-
-/* Whether something in a script may depend on how a pipeline ends, the first of which is at PIPE. */
-static int has_condition(const char *script, const char *pipe)
-{
-	static const char *const words[] = {"if", "elif", "while", "until", "!", "set", "source", "."};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		for (const char *at = script; (at = strstr(at, words[i])) != NULL; at++)
-			if ((at == script || strchr(" \t\n;&|({`", at[-1]) != NULL) &&
-			    strchr(" \t\n(", at[strlen(words[i])]) != NULL)
-				return 1;
-	return strstr(pipe, "&&") != NULL || strstr(pipe, "||") != NULL;
-}
-
 /* Which of the shells that read sh's language the program SHELL is, of whatever version: bash for bash-5.2; or NULL. */
 static const char *name_shell(const char *shell)
 {
@@ -237,7 +202,7 @@ static int add_shell(struct js_template *t, const char *script, int bare, struct
 {
 	static const char *const options[] = {"-o", "pipefail", "-c"};
 	const char *shell = t->syntax != NULL && t->syntax->shell != NULL ? t->syntax->shell : "/bin/sh";
-	const char *name = name_shell(shell), *pipe;
+	const char *name = name_shell(shell), *code;
 	int watch;
 
 	if (name == NULL)
@@ -246,18 +211,16 @@ static int add_shell(struct js_template *t, const char *script, int bare, struct
 				    "\"%.100s\": write `-- %.100s -c ...` for another one",
 				    shell, shell);
 	watch = strcmp(name, "bash") == 0 && !t->syntax->no_pipefail;
+	t->pipeline = watch && !bare ? js_pipeline_find(script) : JS_PIPELINE_NONE;
+	watch &= t->pipeline != JS_PIPELINE_CONDITIONS;
 	add_literal(t, shell, strlen(shell));
 	end_word(t);
 	for (int i = watch ? 0 : 2; i < 3; i++) {
 		add_literal(t, options[i], strlen(options[i]));
 		end_word(t);
 	}
-	pipe = watch && !bare ? find_pipe(script) : NULL;
-	if (pipe != NULL) {
-		const char *code = has_condition(script, pipe) ? condition_watch : pipe_watch;
-
-		add_literal(t, code, strlen(code));
-	}
+	code = js_pipeline_watch(t->pipeline);
+	add_literal(t, code, strlen(code));
 	return 0;
 }
 
@@ -404,6 +367,11 @@ void js_template_words_free(struct js_template_words *words)
 const char *js_template_program(const struct js_template *made)
 {
 	return made->program_varies ? NULL : made->literals.data;
+}
+
+enum js_pipeline js_template_pipeline(const struct js_template *made)
+{
+	return made->pipeline;
 }
 
 int js_template_varies(const struct js_template *made)

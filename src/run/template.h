@@ -23,11 +23,11 @@
  * become a quoted positional parameter: the shell never parses a byte of a name.  What the script itself hands to an
  * interpreter (eval, a second sh -c, bash's [[ {} -eq 1 ]]) is beyond this.
  *
- * bash runs it with pipefail: a pipeline fails if any part of it does.  But if its last part ended well, parts that
- * SIGPIPE ended (141) have not failed, since the last one wanted no more of them (as head does).
+ * bash runs it with pipefail: a pipeline fails if any part of it does, but for what run/pipeline.h says.
  */
 #pragma once
 
+#include "run/pipeline.h"
 #include "run/place.h"
 
 /* Makes a separator of what a person typed: \t, \n, \r, \\ and \xHH are understood; appended to the empty COLSEP.
@@ -60,10 +60,6 @@ int js_template_line(struct js_template **made, const char *shell, struct jobsta
 /* The shell for those who name none: bash if it is in $PATH, else /bin/sh. */
 const char *js_template_usual_shell(void);
 
-/* The line that a script in bash writes to standard error at its end begins so, if a pipeline's last part ended well,
- * and an earlier one did not. */
-#define JS_TEMPLATE_PIPE_FAILED "jobstack: a part of the pipeline failed"
-
 /* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
  * js_template_text. */
 int js_template_string(struct js_template **made, const char *text, const struct js_template_syntax *syntax,
@@ -92,6 +88,9 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 
 /* The program, if every expansion has the same; NULL if a placeholder stands in it. */
 const char *js_template_program(const struct js_template *made);
+
+/* What a script for bash, made without no_pipefail, has of pipelines. */
+enum js_pipeline js_template_pipeline(const struct js_template *made);
 
 /* Whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
 int js_template_varies(const struct js_template *made);

@@ -410,7 +410,7 @@ static int keep_output(struct supervisor *s, struct slot *slot, const struct js_
  */
 static void take_pipe_failure(const struct config *config, struct jobstack_outcome *o, char reason[REASON_MAX])
 {
-	static const char mark[] = JS_TEMPLATE_PIPE_FAILED;
+	static const char mark[] = JS_PIPELINE_FAILED;
 	const char *text = o->err_tail.data, *line;
 	size_t len = o->err_tail.len;
 
