@@ -676,7 +676,7 @@ struct jobstack_idle {
 	int64_t next_due_us; /* as in jobstack_status */
 	enum jobstack_stack_state state;
 	uint64_t done, dead; /* of all workers */
-	int failing;	     /* as many are dead as max_failures allows */
+	uint64_t failing;    /* 1: as many are dead as max_failures allows */
 };
 /* clang-format off */
 #define JOBSTACK_IDLE_INIT {sizeof(struct jobstack_idle), 0, 0, 0, 0, 0, 0, 0, -1, JOBSTACK_OPEN, 0, 0, 0}
