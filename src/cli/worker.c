@@ -81,7 +81,7 @@ int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_wo
 	status = cli_command(&try, &cli->error);
 	if (status == CLI_USAGE) { /* in its own words */
 		(void)fprintf(stderr, "%s", said.data != NULL ? said.data : "");
-		cli_say(cli, "%s: the command can't run (see above)", undone);
+		cli_say(cli, "%s (see above)", undone);
 	} else if (status < 0)
 		status = cli_fail(cli);
 	else
