@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define HOLE (INT64_C(1) << 20) /* freeing less than this is not worth a call */
+#define ROOM 65536		/* where not even this can be written, the disk is full */
 #define FRESH_US 1000		/* a file's length is not read again within this time */
 
 struct js_capture {
@@ -88,6 +89,23 @@ int js_capture_temporary(const char *dir)
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
 		fd = open_and_unlink(dir);
 	return fd;
+}
+
+int js_capture_full(const struct js_capture *capture, const char *dir, struct jobstack_error *error)
+{
+	static const char block[ROOM];
+	int fd = js_capture_temporary(dir != NULL ? dir : capture->dir), bad;
+	int64_t at = 0;
+
+	bad = fd < 0 || js_file_write_at(fd, block, sizeof(block), &at) != 0 ? errno : 0;
+	if (fd >= 0 && close(fd) != 0 && bad == 0) /* NFS writes only now */
+		bad = errno;
+	errno = bad;
+	if (bad != ENOSPC && bad != EDQUOT)
+		return 0;
+	return dir != NULL ? js_error_file(error, "nothing can be written in %s", dir)
+			   : js_error_file(error, "TMPDIR must have space for the output of commands, but in %s",
+					   capture->dir);
 }
 
 static int look_at_size(struct js_capture *c, int i)

@@ -182,6 +182,15 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
+/* Pauses the stack for all when this worker has ended, and ends it. */
+static void trip_breaker(struct supervisor *s, const char *why)
+{
+	s->breaker_off = 1;
+	if (s->trip[0] == '\0')
+		(void)snprintf(s->trip, sizeof(s->trip), "%.*s", (int)sizeof(s->trip) - 1, why);
+	mailbox_stop(s->box, LEAVE_BREAKER, s->trip, 0);
+}
+
 /* If the first outcomes are all failures, the reason is hardly the entries.  One that fails again counts once. */
 static void count_failures(struct supervisor *s, const struct jobstack_outcome *o)
 {
@@ -195,8 +204,7 @@ static void count_failures(struct supervisor *s, const struct jobstack_outcome *
 	s->failed_first[s->failures_first++] = o->entry;
 	if (s->failures_first < BREAKER)
 		return;
-	s->breaker_off = s->trip = 1;
-	mailbox_stop(s->box, LEAVE_BREAKER, "", 0);
+	trip_breaker(s, "the first 20 entries of a worker all failed");
 }
 
 /* Counts an outcome of ENTRY and posts it, with the lock held. */
@@ -250,7 +258,9 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 	entries_end_call(s, slot);
 	slot->pid = 0;
 	entries_post(s, slot, &outcome);
-	if (status != 0)
+	if (status > 0)
+		trip_breaker(s, error.text);
+	else if (status < 0)
 		mailbox_stop(s->box, LEAVE_OUTPUT, error.text, 0);
 	if (slot->killed[0] == '\0')
 		count_failures(s, &outcome);
@@ -334,7 +344,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		mailbox_untake(box, slot->parcel, entry);
 	else {
 		box->running--;
-		if (how == SLOT_BROKEN)
+		if (how == SLOT_BROKEN || how == SLOT_FULL)
 			outcome.verdict = JOBSTACK_UNSTARTED;
 		if (how == SLOT_OUTCOME)
 			printer_skip(s->printer, entry);
@@ -351,6 +361,8 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
 		mailbox_stop(s->box, LEAVE_COMMAND, error.text, error.server_errno);
+	else if (how == SLOT_FULL)
+		trip_breaker(s, error.text);
 	else if (how == SLOT_OUTCOME && slot->killed[0] == '\0')
 		count_failures(s, &outcome);
 }

@@ -35,7 +35,7 @@ static const char *temporary_directory(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	return tmp != NULL && *tmp != '\0' ? tmp : "/tmp";
+	return tmp != NULL && access(tmp, F_OK) == 0 ? tmp : "/tmp";
 }
 
 /* The place of the packed output: a name that no other worker has. */
@@ -413,16 +413,14 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 static void pause_failing_stack(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	const char *stack = r->config.stack, *why = r->supervisor.trip;
 
-	if (jobstack_set_state(r->handle, r->config.stack, JOBSTACK_PAUSED,
-			       "the first 20 entries of a worker all failed", &error) == 0)
-		speaker_say("the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see "
-			    "`jobstack list -s %s -t failed` and `jobstack logs -s %s ENTRY`, correct the cause, then "
-			    "`jobstack resume -s %s`",
-			    r->config.stack, r->config.stack, r->config.stack, r->config.stack);
+	if (jobstack_set_state(r->handle, stack, JOBSTACK_PAUSED, why, &error) == 0)
+		speaker_say("%s, so the stack \"%s\" is paused now: correct the cause (see `jobstack list -s %s -t "
+			    "failed` and `jobstack logs -s %s ENTRY`), then `jobstack resume -s %s`",
+			    why, stack, stack, stack, stack);
 	else
-		speaker_say("the first 20 entries of this worker all failed, but the stack could not be paused: %s",
-			    error.text);
+		speaker_say("%s, but the stack could not be paused: %s", why, error.text);
 }
 
 /* The database may be away, or another session may hold the stack's row for long: wait for it, as each step does.  A
@@ -483,7 +481,7 @@ static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;
 
-	if (r->supervisor.trip)
+	if (r->supervisor.trip[0] != '\0')
 		pause_failing_stack(r);
 	if (b->leaving == LEAVE_FENCED)
 		speaker_say("%s", b->why);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,7 @@ void slot_end(struct slot *slot)
 	js_buf_free(&slot->out_path);
 	js_buf_free(&slot->err_path);
 	js_buf_free(&slot->log_path);
+	js_buf_free(&slot->result);
 	js_template_words_free(&slot->words);
 	persistent_free(slot->persistent);
 }
@@ -124,26 +126,26 @@ static int is_later_result(const char *path, const struct stat *file, int64_t la
 
 /* Looks for the file that --creates names; RETRY: it was there when an attempt may have died.  Returns 1: it is the
  * result; 0: it is not there; -1: it is there, and is none.  NAME gets its path, or the end of a long one. */
-static int find_result(const struct supervisor *s, const struct slot *slot, int retry, char name[RESULT_NAME])
+static int find_result(const struct supervisor *s, struct slot *slot, int retry, char name[RESULT_NAME])
 {
 	const struct js_template_values values = values_of(s, slot);
-	struct js_buf path = {0};
+	struct js_buf *path = &slot->result;
 	struct stat st;
 	int found = -1; /* without memory */
 	size_t cut;
 
 	name[0] = '\0';
-	if (js_template_text(s->config->creates, &values, &path) == 0) {
-		cut = path.len >= RESULT_NAME ? path.len + 1 - RESULT_NAME : 0;
-		(void)snprintf(name, RESULT_NAME, "%s", path.data + cut);
-		if (stat(path.data, &st) != 0)
+	js_buf_reset(path);
+	if (js_template_text(s->config->creates, &values, path) == 0) {
+		cut = path->len >= RESULT_NAME ? path->len + 1 - RESULT_NAME : 0;
+		(void)snprintf(name, RESULT_NAME, "%s", path->data + cut);
+		if (stat(path->data, &st) != 0)
 			found = 0;
 		else if (!retry ||
 			 (!s->config->finish_on_loss && /* else a lost command may still write */
-			  slot->entry->last_end_us != 0 && is_later_result(path.data, &st, slot->entry->last_end_us)))
+			  slot->entry->last_end_us != 0 && is_later_result(path->data, &st, slot->entry->last_end_us)))
 			found = 1;
 	}
-	js_buf_free(&path);
 	return found;
 }
 
@@ -162,6 +164,42 @@ static int has_result(struct supervisor *s, struct slot *slot, struct jobstack_o
 	(void)snprintf(slot->err_tail, REASON_MAX, "the --creates file was there already: %s", name);
 	outcome->reason = slot->err_tail;
 	return 1;
+}
+
+/* Tries to write beside the file PATH. */
+static int try_beside(const struct supervisor *s, const char *path, size_t len, struct jobstack_error *error)
+{
+	char dir[PATH_MAX];
+
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	(void)snprintf(dir, sizeof(dir), "%.2000s/%.*s", path[0] == '/' ? "" : s->cwd, (int)len, path);
+	return js_capture_full(NULL, dir, error);
+}
+
+/* Whether SAID, the words of a failure, speaks of a full disk, and nothing can be written beside a path in its line,
+ * beside the entry's own files or in the working directory: words alone prove nothing.  Returns 0, or JOBSTACK_EFILE
+ * with what was full in ERROR, if that was empty. */
+static int find_full_results(const struct supervisor *s, const struct slot *slot, const char *said,
+			     struct jobstack_error *error)
+{
+	static const char between[] = " \t\r\n'\"`:,;()[]<>=\xe2\x80\x98\x99"; /* the last four: GNU's quotes */
+	const struct js_buf *own[] = {&slot->out_path, &slot->err_path, &slot->result};
+	const char *full = strstr(said, strerror(ENOSPC)), *at, *end;
+	int status = 0;
+
+	if (full == NULL && (full = strstr(said, strerror(EDQUOT))) == NULL)
+		return 0;
+	for (at = full; at > said && at[-1] != '\n'; at--)
+		;
+	end = full + strcspn(full, "\n");
+	for (size_t n; at < end && status == 0; at += n + (at[n] != '\0')) {
+		n = strcspn(at, between);
+		status = memchr(at, '/', n) != NULL ? try_beside(s, at, n, error) : 0;
+	}
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && status == 0; i++)
+		status = own[i]->len > 0 ? try_beside(s, own[i]->data, own[i]->len, error) : 0;
+	return status != 0 ? status : try_beside(s, "", 0, error);
 }
 
 /* Runs an ordinary command.  Its output goes to OWN, or is captured where that is -1. */
@@ -252,7 +290,7 @@ enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobst
 		return SLOT_OUTCOME;
 	if (open_own_file(s->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
 	    open_own_file(s->config->error, &values, &slot->err_path, &own[1], error) != 0)
-		how = SLOT_BROKEN;
+		how = find_full_results(s, slot, error->text, error) != 0 ? SLOT_FULL : SLOT_BROKEN;
 	else
 		how = slot->persistent != NULL ? persistent_ask(s, slot, &values, own, error)
 					       : start_command(s, slot, &values, own, outcome, error);
@@ -401,6 +439,7 @@ static int keep_output(struct supervisor *s, struct slot *slot, const struct js_
 	fill_log_place(s, slot, &place, o);
 	if (o->verdict == JOBSTACK_FAILED || o->later) { /* the last deferral is a failure */
 		o->err_tail.len = tail_of_stream(slot, 1, slot->err_tail);
+		slot->err_tail[o->err_tail.len] = '\0';
 		o->err_tail.data = slot->err_tail;
 	}
 	return 0;
@@ -487,13 +526,34 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
+/* Whether a disk is full: that of the results (1), or that of the captured output (negative).  STATUS: of what kept the
+ * output.  If it was kept, the reason says so. */
+static int find_full(const struct supervisor *s, const struct slot *slot, int status, struct jobstack_outcome *o,
+		     char reason[REASON_MAX], struct jobstack_error *error)
+{
+	if (status != 0)
+		return find_full_results(s, slot, error->text, error) != 0 ? 1 : status;
+	if (o->verdict != JOBSTACK_FAILED || slot->ending != ENDING_NOT || slot->killed[0] != '\0')
+		return 0;
+	if (find_full_results(s, slot, slot->err_tail, error) != 0 || find_full_results(s, slot, reason, error) != 0)
+		status = 1;
+	else if (slot->out_path.len == 0 || slot->err_path.len == 0)
+		status = js_capture_full(slot->capture, NULL, error);
+	if (status == 0)
+		return 0;
+	o->verdict = JOBSTACK_INTERRUPTED;
+	o->fatal = 0;
+	(void)snprintf(reason, REASON_MAX, "%.*s", REASON_MAX - 1, error->text);
+	return status;
+}
+
 int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 	      char reason[REASON_MAX], struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(s, slot);
 	struct js_kept kept[2] = {{.fd = -1}, {.fd = -1}};
 	char name[RESULT_NAME];
-	int status;
+	int status, full;
 
 	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && find_result(s, slot, 0, name) == 0) {
 		o->verdict = JOBSTACK_FAILED;
@@ -503,6 +563,7 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 	take_pipe_failure(s->config, o, reason);
 	if (status == 0)
 		defer_if_matched(s->config, slot, o, reason);
+	full = find_full(s, slot, status, o, reason, error);
 	if (status == 0 && s->config->output_dash)
 		status = printer_print(s->printer, slot->entry, kept, o, error);
 	if (s->config->joblog != NULL)
@@ -517,5 +578,5 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 		(void)snprintf(reason, REASON_MAX, "its output could not be kept");
 	}
 	o->reason = reason[0] == '\0' ? NULL : reason;
-	return status;
+	return full != 0 ? full : status;
 }

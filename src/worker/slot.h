@@ -18,7 +18,8 @@ pid_t slot_process(const struct slot *slot);
 
 /* Starts the command on slot->entry.  SLOT_RUNS: it runs.  SLOT_OUTCOME: there is an outcome already.  SLOT_LATER: the
  * machine is short of something (ERROR says of what), try again.  SLOT_BROKEN: the command, or the place for its
- * output, can't be used (ERROR says why), and the entry has not run.  SLOT_GONE: return the entry, and read the clocks
+ * output, can't be used (ERROR says why), and the entry has not run.  SLOT_FULL: the same, but the disk is full.
+ * SLOT_GONE: return the entry, and read the clocks
  * again: the lease may have ended, or the persistent command has just ended without seeing the entry.  Touches files,
  * and executes one, so it may hang. */
 enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobstack_outcome *outcome,
@@ -33,6 +34,7 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 		struct jobstack_outcome *outcome, char reason[REASON_MAX]);
 
 /* Keeps its output, and says in OUTCOME where.  The texts are valid until the next start.  Negative: it could not be
- * kept (ERROR), and the outcome is JOBSTACK_INTERRUPTED.  Touches files, so it may hang. */
+ * kept.  1: it failed because the disk of the results is full.  For both ERROR says more, and the outcome is
+ * JOBSTACK_INTERRUPTED.  Touches files, so it may hang. */
 int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped, struct jobstack_outcome *outcome,
 	      char reason[REASON_MAX], struct jobstack_error *error);

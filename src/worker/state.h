@@ -44,7 +44,7 @@ enum call {
 #define BREAKER 20 /* so many failed entries, before any success, pause the stack */
 
 /* How a start ended. */
-enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_GONE };
+enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_FULL, SLOT_GONE };
 
 /* The process of a slot whose command is persistent: it stays from entry to entry (run/persist.h). */
 struct persistent {
@@ -81,8 +81,9 @@ struct slot {
 	struct js_template_words words;	  /* of its command */
 	struct js_buf out_path, err_path; /* the entry's own files; empty: captured */
 	struct js_buf log_path;		  /* of the packed log, if it is not the first */
+	struct js_buf result;		  /* the file that --creates names */
 	struct persistent *persistent;	  /* NULL: an ordinary command */
-	char err_tail[JS_KEPT_TAIL];	  /* of the last outcome */
+	char err_tail[JS_KEPT_TAIL + 1];  /* of the last outcome */
 };
 
 struct supervisor {
@@ -126,7 +127,7 @@ struct supervisor {
 	int64_t trim_at_us;	     /* the output of running commands is trimmed then */
 	unsigned failures_first;     /* how many of the first entries failed, until one did not */
 	int breaker_off;	     /* it is no longer counted */
-	int trip;		     /* the first outcomes all failed: the stack is paused */
+	char trip[REASON_MAX];	     /* why the stack is to be paused for all; "": it is not */
 	int told_starved, told_hang, told_unasked; /* messages that are printed once */
 	_Atomic int told_old;			   /* the same, by any thread */
 	uint64_t failed_first[BREAKER];

@@ -37,6 +37,15 @@ check 'the disk, as it is local' told ok disk 'MB are free'
 check 'commits' told ok durability 'each commit is flushed'
 check 'the place to write' told ok logs "can be written in $PWD"
 check '... is as it was' test -z "$(find . -name '.jobstack-doctor-*')"
+cat >tmpdir.sh <<'X'
+mount -t tmpfs -o size=1m none small && ! head -c 2000000 /dev/zero >small/fill 2>/dev/null && TMPDIR=$PWD/small exec timeout 300 jobstack doctor --json >out 2>err
+X
+mkdir small
+own_mounts bash tmpdir.sh
+check 'a full TMPDIR' told FAIL temporary '/small can.t be written: No space left on device' 'set TMPDIR'
+TMPDIR=$PWD/gone doctor
+check 'one that is not there' told warn temporary 'TMPDIR is .*/gone, which does not exist: workers use /tmp'
+doctor
 check 'a Slurm that does not answer' told FAIL controller 'SLURM_CONF, .*none.conf: No such file'
 is '... which is a status of 1' "$(timeout 300 jobstack doctor -q >/dev/null; echo $?)" 1
 is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \

@@ -103,6 +103,21 @@ limit 2000
 check 'with space the server comes back' as_user jobstack server start -q
 check '... the outcomes are delivered, and the worker ends well' wait "$worker"
 check '... no spool is left' test -z "$(ls tmp)"
+# results in a full quota
+results=place/results
+if [[ $kind == quota ]]; then
+	btrfs subvolume create -q $results 2>/dev/null || btrfs subvolume create $results >/dev/null
+	btrfs qgroup limit 1M $results
+else
+	mkdir $results && mount -t tmpfs -o size=1m none $results && at_end "umount $results"
+fi
+((EUID != 0)) || chown 65534:65534 $results
+seq 1 40 | as_user jobstack push -q -s results --max-attempts 1
+check 'results in a full quota: the stack is paused, and it says where' says 1 \
+	"written in .*$results.*: $why, so the stack \"results\" is paused now.*then .jobstack resume -s results" \
+	as_user jobstack-worker -s results --slots 2 --chdir "$PWD/$results" -- sh -c 'head -c 300000 /dev/urandom >"result.$1" && sync -f .' -
+is '... no entry is dead' "$(as_user jobstack status --json -s results | grep -o '"dead":[0-9]*')" '"dead":0'
+like '... the status names the place' "$(as_user jobstack status -s results)" "written in .*$results.*: $why"
 check 'the push goes on without doubling' as_user timeout 300 jobstack push -q -s full --unique <names
 done=$(as_user jobstack status --json -s full -s waits | grep -o '"\(pushed\|done\)":[0-9]*' | tr '\n' ' ')
 is '... to the last name, and all is recorded' "$done" '"pushed":24000 "done":0 "pushed":2 "done":2 '

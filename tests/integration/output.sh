@@ -54,6 +54,38 @@ X
 names flood /1
 check 'a command that prints twice the disk' own_mounts bash small.sh
 is '... is none the wiser' "$(ledger flood) $(jobstack logs -s flood 1 | tail -1 | tr -d '\0')" '1 0 0 0 0 0 end'
+# a full $TMPDIR is the worker's failure, full results pause the stack: neither is an entry's
+mkdir full
+cat >full.sh <<'X'
+mount -t tmpfs -o size=1m none full
+echo /only | jobstack push -q -s tmpfull --max-attempts 1
+echo alone | jobstack push -q -s tmpfailed --max-attempts 1
+printf '%s\n' a b c d | jobstack push -q -s resfull --max-attempts 1
+printf '%s\n' a b c d | jobstack push -q -s ownfull --max-attempts 1
+mkdir full/inner
+head -c 2000000 /dev/zero >full/fill 2>/dev/null
+TMPDIR=$PWD/full timeout 60 jobstack-worker -s tmpfull -- sh -c 'echo much || exit 1' - {} 2>tmpfull.err
+echo "$?" >>tmpfull.err
+timeout 60 jobstack-worker -s resfull --slots 1 -- sh -c 'cp fill.sh "full/inner/$1"' - {} 2>resfull.err
+echo "$?" >>resfull.err
+timeout 60 jobstack-worker -s ownfull --slots 1 --output 'full/{}' -- head -c 100000 /dev/zero 2>ownfull.err
+echo "$?" >>ownfull.err
+rm full/*fi*
+TMPDIR=$PWD/full timeout 60 jobstack-worker -q -s tmpfailed -- sh -c 'echo "write full/x: No space left on device" >&2; exit 1' - {}
+X
+head -c 100000 /dev/zero >fill.sh
+check 'full disks' own_mounts bash full.sh
+like '$TMPDIR is full: the worker says so, and ends' "$(cat tmpfull.err)" "TMPDIR must have space .*/full: No space left on device: the entries are back in the queue.*"$'\n2$'
+is '... its entry goes back without cost' "$(ledger tmpfull)" '0 0 1 0 0 0'
+like '... the ledger knows why' "$(sql "SELECT w.reason FROM worker w JOIN stack USING(stack_id) WHERE name='tmpfull'")" '/full: No space left on device'
+for stack in resfull ownfull; do
+	like "$stack: it is paused" "$(cat $stack.err)" "written in $PWD/full.*: No space left on device, so the stack \"$stack\" is paused now.*jobstack resume -s $stack.*"$'\n1$'
+	is '... and its entries are there' "$(ledger $stack)" '0 0 4 0 0 0'
+	like '... the status names the place' "$(jobstack status -s $stack)" "written in $PWD/full"
+done
+is 'such words alone are the entry'\''s failure' "$(ledger tmpfailed)" '0 1 0 0 0 0'
+numbered 1 1 | jobstack push -q -s notmp
+check 'a $TMPDIR that does not exist: /tmp' env TMPDIR="$PWD/gone" jobstack-worker -q -s notmp -- echo
 for bad in 5 1023 x -1 16MB ''; do
 	check "--output-limit '$bad'" says 2 'output-limit takes a size of at least 1024 bytes' worker -s limit "--output-limit=$bad" -- true
 done

@@ -127,6 +127,8 @@ static const char *try_write(const char *dir)
 /* Where workers would write their logs and spools. */
 static void check_directory(struct doctor *d)
 {
+	static const char for_output[] =
+		"set TMPDIR to a directory with more space: a worker keeps there what its commands print";
 	char cwd[PATH_MAX], dir[PATH_MAX + 32];
 	const char *bad, *tmp = getenv("TMPDIR");
 	struct stat st;
@@ -147,14 +149,15 @@ static void check_directory(struct doctor *d)
 		doctor_ok(d, "logs", "logs and outcomes can be written in %s", dir);
 		doctor_disk(d, "logs", dir, 1024 * MB, 16 * MB, "free some space, or give workers another --log-dir");
 	}
-	tmp = tmp != NULL && *tmp == '/' ? tmp : "/tmp";
+	if (tmp != NULL && access(tmp, F_OK) != 0)
+		doctor_warn(d, "temporary", "make it, or unset TMPDIR",
+			    "TMPDIR is %s, which does not exist: workers use /tmp instead", tmp);
+	tmp = tmp != NULL && access(tmp, F_OK) == 0 ? tmp : "/tmp";
 	bad = try_write(tmp);
 	if (bad != NULL)
-		doctor_warn(
-			d, "spool",
-			"make it writable, or set $TMPDIR: outcomes are saved there when the log directory can't be "
-			"written",
-			"%s can't be written: %s", tmp, bad);
+		doctor_fail(d, "temporary", for_output, "%s can't be written: %s", tmp, bad);
+	else
+		doctor_disk(d, "temporary", tmp, 256 * MB, MB, for_output);
 }
 
 static void check_limits(struct doctor *d)
