@@ -56,6 +56,7 @@ deps_table() {
 		run; have flock; util-linux
 		run; have ps; procps
 		tests; has_cmocka; libcmocka-dev
+		tests; has_header slurm/pmi2.h; libpmi2-0-dev
 		tests; have python3; python3
 		tests; have clang; clang
 		tests; has_clang_rt; libclang-rt-dev

@@ -40,3 +40,9 @@ struct js_slurm_identity {
 /* Fills what OPTIONS says about the process: host, boot, process, user, Slurm job.  The texts are IDENTITY's and the
  * environment's, and live as long.  What is not known is left out. */
 void js_slurm_identify(struct js_slurm_identity *identity, struct jobstack_worker_options *options);
+
+/* Changes the environment for the commands of a worker with SLOTS slots in the step STEP (NULL: of the batch script),
+ * so that srun and mpirun start what the command asks for, not as many tasks as the job has workers.  CPUs and memory
+ * are the slot's share.  A step of srun holds the CPUs of the job, and steps of commands must overlap it.  If it was
+ * made with SLURM_OVERLAP, as in the batch script itself, it holds none: Slurm gives each step CPUs of its own. */
+void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned slots);

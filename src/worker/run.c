@@ -128,6 +128,8 @@ static int make_slots(struct run *r, struct jobstack_error *error)
 {
 	JS_TRY(js_spawn_new(&r->supervisor.spawn, getenv("PATH"), error));
 	JS_TRY(js_packlog_new(&r->supervisor.log, r->log_dir, r->log_name, r->config.log_size, error));
+	js_platform_describe(r->supervisor.program.data, &r->platform); /* it shows the job's memory */
+	js_slurm_share(&r->identity.env, r->options.step, r->slots_n);
 	for (unsigned i = 0; i < r->slots_n; i++)
 		JS_TRY(slot_begin(&r->slots[i], i + 1, temporary_directory(), &r->config, error));
 	return 0;
@@ -143,7 +145,6 @@ static void describe_worker(struct run *r, int argc, char **argv)
 	r->options.log = r->config.output_dash ? NULL : js_packlog_path(r->supervisor.log);
 	r->options.argv = (struct jobstack_bytes){r->argv.data, r->argv.len > 60000 ? 60000 : r->argv.len};
 	r->options.cwd = r->run_cwd;
-	js_platform_describe(r->supervisor.program.data, &r->platform);
 	r->ledger.facts.platform_number = r->options.platform =
 		r->platform.failed ? -1 : (int64_t)(js_num_hash(JS_NUM_HASH, r->platform.data, r->platform.len) >> 1);
 	r->ledger.facts.platform = r->platform.data;

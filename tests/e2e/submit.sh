@@ -81,9 +81,51 @@ is 'twenty entries, two slots a worker: ten workers; four elements an array: thr
 	"$(submit -s wide --workers 100 --slots 2 --time=5 --json -- true >json; jq -c '[.workers,.slots,.left,(.jobs|length),.next]' json)" '[10,2,20,3,null]'
 check '... all are done' wait_for 60 ledger_is wide '20 0 0 0 0 0'
 check '... by workers with two slots' test "$(sql "SELECT MIN(slots)+MAX(slots) FROM worker JOIN stack USING(stack_id) WHERE name='wide' AND slurm_array_job IS NOT NULL")" = 4
-like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*exec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker --stack=wide '
+like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*export SLURM_OVERLAP=1.*\nexec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker --stack=wide '
 unlike '... without the password' "$(cat "$(jq -r .script json)")" "$(sed -n 's/^password=//p' "$JOBSTACK_TEST_CNF")"
 check '... the array as well, and a signal, as KillWait is short here' grep -q -- '--signal=USR1@15 .*--array=1-4 --time=5' "$(jq -r .script json)"
+
+# ---- srun inside a command: a PMI-2 program of two ranks in each of two slots, as MPI libraries begin
+cat >ranks.c <<'X'
+#include <slurm/pmi2.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+	char name[16], said[64] = "";
+	int spawned, size, rank, app, len;
+	if (PMI2_Init(&spawned, &size, &rank, &app) != 0)
+		return 1;
+	snprintf(name, sizeof(name), "%d", rank);
+	if (PMI2_KVS_Put(name, argv[argc - 1]) != 0 || PMI2_KVS_Fence() != 0)
+		return 2;
+	snprintf(name, sizeof(name), "%d", (rank + 1) % size);
+	if (PMI2_KVS_Get(NULL, PMI2_ID_NULL, name, said, sizeof(said), &len) != 0 || strcmp(said, argv[argc - 1]) != 0)
+		return 3;
+	printf("%s: rank %d of %d\n", said, rank, size);
+	return PMI2_Finalize();
+}
+X
+check 'a program of two ranks' cc -o ranks ranks.c -lpmi2
+cat >ranks.sh <<'X'
+echo "slot: $SLURM_CPUS_PER_TASK CPUs, $OMP_NUM_THREADS threads, tasks ${SLURM_NTASKS-}${SLURM_NPROCS-}"
+srun bash -c 'echo "one: $SLURM_PROCID of $SLURM_NTASKS, CPUs $SLURM_CPUS_ON_NODE"'
+exec srun --mpi=pmi2 -n2 ./ranks "$1"
+X
+ranks_of() { # STACK: each entry has run by itself, with CPUS
+	local n
+	is "$1: all entries are done" "$(ledger "$1")" '2 0 0 0 0 0'
+	for n in 1 2; do
+		is "... $n" "$(jobstack logs -s "$1" $n --stdout | sort | tr '\n' ' ')" "$n: rank 0 of 2 $n: rank 1 of 2 one: 0 of 1, CPUs $2 slot: 2 CPUs, 2 threads, tasks  "
+	done
+}
+seq 1 2 | jobstack push -q -s ranks --max-attempts 1
+submit -s ranks --workers 1 --slots 2 --cpus-per-task=4 -q -- bash ranks.sh
+check 'srun in a command, in a job of submit' wait_for 60 ledger_is ranks '2 0 0 0 0 0'
+ranks_of ranks 1 # each step has CPUs of its own
+seq 1 2 | jobstack push -q -s held --max-attempts 1
+check '... in a step that holds all CPUs, with two workers' timeout 300 srun -Q --nodes=1 --ntasks=2 --cpus-per-task=2 bash -c 'export SLURM_CPUS_PER_TASK=4; exec jobstack-worker -q -s held --slots 2 -- bash ranks.sh'
+ranks_of held 4 # they share those of the job
 
 # ---- any bytes
 odd=$'a\nb\r\n#SBATCH --time=0\n"$(x)\'\\ \xff{#}%a `'

@@ -147,6 +147,8 @@ int submit_array(struct submit *s, uint64_t n)
 	add_array_options(s, n, &options);
 	/* a step does not take over its job's --cpus-per-task (since 22.05), and a site may end a step whose first task
 	 * has left */
+	if (s->overlap)
+		js_buf_str(&body, "export SLURM_OVERLAP=1 # srun in a command gets CPUs of its own\n");
 	(void)cli_words_split(&line, "srun --kill-on-bad-exit=0 --wait=0");
 	if (s->cpus > 0)
 		cli_words_format(&line, "--cpus-per-task=%" PRIu64, s->cpus);

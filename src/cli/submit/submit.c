@@ -392,12 +392,14 @@ static void ask_site(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char *config = cli_slurm_answer("scontrol show config", SUBMIT_SLURM_LIMIT_US, &error);
-	char array_size[CLI_SLURM_VALUE] = "", kill_wait[CLI_SLURM_VALUE] = "";
+	char array_size[CLI_SLURM_VALUE] = "", kill_wait[CLI_SLURM_VALUE] = "", version[CLI_SLURM_VALUE] = "";
 	uint64_t size;
 
 	(void)cli_slurm_config(config, "MaxArraySize", array_size);
 	(void)cli_slurm_config(config, "KillWait", kill_wait);
+	(void)cli_slurm_config(config, "SLURM_VERSION", version);
 	free(config);
+	s->overlap = strverscmp(version, "22.05") >= 0;
 	s->kill_wait_s = strtol(kill_wait, NULL, 10);
 	if (s->kill_wait_s <= 0)
 		s->kill_wait_s = KILL_WAIT_S;

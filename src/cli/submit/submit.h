@@ -45,12 +45,13 @@ struct submit {
 	const char *follow; /* sbatch's options for what comes after, or NULL */
 	const char *chdir, *log_dir;
 	char cwd[CLI_PATH], logs[CLI_PATH + JOBSTACK_STACK_MAX + 8], option_file[CLI_PATH];
-	char stamp[64];			 /* tells this call's files apart */
-	uint64_t tasks;			 /* workers in one job, by sbatch's options */
-	uint64_t starts;		 /* workers that are started */
-	uint64_t elements;		 /* jobs or array elements that takes */
-	uint64_t most;			 /* elements of one array; 1: no arrays here */
-	int64_t kill_wait_s;		 /* between Slurm's TERM and its KILL */
+	char stamp[64];	     /* tells this call's files apart */
+	uint64_t tasks;	     /* workers in one job, by sbatch's options */
+	uint64_t starts;     /* workers that are started */
+	uint64_t elements;   /* jobs or array elements that takes */
+	uint64_t most;	     /* elements of one array; 1: no arrays here */
+	int64_t kill_wait_s; /* between Slurm's TERM and its KILL */
+	int overlap;	     /* the workers' steps leave the CPUs to the steps of commands (js_slurm_share) */
 	char answered[SUBMIT_JOBS_TEXT]; /* the jobs that sbatch made, separated by colons */
 	uint64_t next;			 /* the job that comes after; 0: none */
 	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
