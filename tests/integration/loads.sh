@@ -70,7 +70,7 @@ is '... is the last' "$(jobstack pop -s lifo --json | python3 -c 'import json,sy
 check '... the ledger balances' jobstack check -q -s lifo
 check 'all or nothing' sh -c 'seq 5000 | jobstack push -q -s held --atomic'
 is '... all' "$(ledger held)" '0 0 5000 0 0 0'
-(seq -f /%.0f 70000 && head -c 5000 /dev/zero | tr '\0' x) | jobstack push -q -s nothing --atomic >/dev/null 2>&1
+(seq -f /%.0f 70000 && head -c 40000 /dev/zero | tr '\0' x) | jobstack push -q -s nothing --atomic >/dev/null 2>&1
 is '... nothing' "$(ledger nothing)" '0 0 0 0 0 0'
 check '... the ledger balances' jobstack check -q -s nothing
 check 'relative names' sh -c 'seq 5000 | jobstack push -q -s relative'
