@@ -137,6 +137,22 @@ static void add_table_row(const struct jobstack_item *item)
 	js_buf_free(&name);
 }
 
+/* What a dead entry's last attempt left to say; of a long message the end. */
+static void add_message_line(const struct jobstack_item *item)
+{
+	struct js_buf text = {0};
+
+	if (item->state != JOBSTACK_IS_DEAD)
+		return;
+	view_failed(&text, "", 0, item->reason, item->err_tail.data, item->err_tail.len);
+	js_buf_str(&list.line, "        ");
+	view_cut_front(&list.line, text.data != NULL ? text.data : "", text.len,
+		       list.columns > 9 ? list.columns - 8 : list.columns);
+	js_buf_char(&list.line, '\n');
+	list.line.failed |= text.failed;
+	js_buf_free(&text);
+}
+
 static int print_item(void *ctx, const struct jobstack_item *item)
 {
 	const struct cli *cli = ctx;
@@ -146,8 +162,10 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 		view_jsonl_record(&list.fields, item, &list.line);
 	else if (list.fields.n > 0)
 		add_fields(item);
-	else
+	else {
 		add_table_row(item);
+		add_message_line(item);
+	}
 	list.memory = list.line.failed;
 	(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);
 	list.listed++;
@@ -173,7 +191,7 @@ static int list_entries(struct cli *cli)
 
 	list.columns = view_columns(stdout);
 	list.colours = view_colours(stdout);
-	list.filter.f.tails = view_fields_have(&list.fields, "err_tail");
+	list.filter.f.tails = (!cli->json && list.fields.n == 0) || view_fields_have(&list.fields, "err_tail");
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
 	if (list.memory)
 		(void)js_error_memory(&cli->error);

@@ -88,10 +88,13 @@ static void fold_small_groups(struct grouping *g)
 	}
 }
 
+/* Of a long text its end remains: the cause. */
 static void copy_cut(char *to, size_t size, const char *from, size_t len)
 {
-	len = from == NULL ? 0 : len < size ? len : size - 1;
-	memcpy(to, from == NULL ? "" : from, len);
+	size_t cut = len < size ? 0 : len - size + 1;
+
+	len = from == NULL ? 0 : len - cut;
+	memcpy(to, from == NULL ? "" : from + cut, len);
 	to[len] = '\0';
 }
 

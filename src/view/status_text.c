@@ -227,7 +227,7 @@ void view_failures_table(const struct insight_failures *failures, size_t most, c
 {
 	static const struct view_column columns[] = {{"COUNT", 1, 0, 0},
 						     {"HOW", 0, 0, 0},
-						     {"LAST MESSAGE", 2, 3, 12},
+						     {"LAST MESSAGE", VIEW_OPTIONAL | VIEW_END, 5, 12},
 						     {"NODE", 2, 2, 6},
 						     {"EXAMPLE", VIEW_RIGHT, 4, 0},
 						     {"LAST SEEN", VIEW_RIGHT, 1, 0}};
@@ -238,13 +238,27 @@ void view_failures_table(const struct insight_failures *failures, size_t most, c
 	view_table_write(&t, page, 2);
 }
 
+/* Which entry shows the whole of a message that is probably cut; 0: none is. */
+static uint64_t find_cut_message(const struct insight_failures *f, unsigned columns)
+{
+	for (size_t i = 0; i < f->n && columns > 0; i++)
+		if (strlen(f->group[i].reason) + strlen(f->group[i].example) > columns / 3)
+			return f->group[i].f.entry;
+	return 0;
+}
+
 static void add_failure_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
+	uint64_t cut = find_cut_message(&l->failures, d->columns);
+
 	if (l->failures.n > 0) {
 		js_buf_str(d->out, l->failures_all ? "\nfailing now, will be retried" : "\ndead entries");
 		if (!l->failures.report.whole)
 			js_buf_printf(d->out, " (last %" PRIu64 "%s)", l->failures.report.looked,
 				      l->failures_all ? " attempts" : "");
+		if (cut > 0)
+			js_buf_printf(d->out, "; whole message: `jobstack show -s %s %" PRIu64 "`",
+				      l->seen[0].stack.name, cut);
 		js_buf_str(d->out, ":\n");
 	}
 	view_failures_table(&l->failures, d->rows, d);

@@ -14,8 +14,8 @@
 #define VIEW_TABLE_MAX 24
 
 /* RIGHT: aligned right, for numbers.  OPTIONAL: hidden if all its cells are 0 or empty.  SPARE: hidden before any text
- * is cut.  MIDDLE: texts are cut in the middle. */
-enum { VIEW_RIGHT = 1, VIEW_OPTIONAL = 2, VIEW_SPARE = 4, VIEW_MIDDLE = 8 };
+ * is cut.  MIDDLE: texts are cut in the middle.  END: their end is kept. */
+enum { VIEW_RIGHT = 1, VIEW_OPTIONAL = 2, VIEW_SPARE = 4, VIEW_MIDDLE = 8, VIEW_END = 16 };
 struct view_column {
 	const char *head;
 	int flags;

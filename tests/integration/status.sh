@@ -192,6 +192,16 @@ for c in 20 44 80 130; do
 	check '... fits' fits $c <list.$c
 	check '... with the end of each name' test "$(grep -c "/d/[0-9]*$(printf '\r')\$" list.$c)" -eq 3
 done
+# of a message the end is kept, which says the cause
+push cause --max-attempts 1 /d/1
+worker -s cause --shell -- ': {}; echo "Traceback in module.submodule.reader: /data/campaign/2026/11/input-000123.nc: Stale file handle" >&2; exit 3'
+check 'a long message at 80 columns' in_pty --size 80x24 --out list.80 -- jobstack status -s cause
+like '... is shown with its end' "$(cat list.80)" ' 1  exit 3 +~[^~]*: Stale file handle '
+like '... and with what shows all of it' "$(cat list.80)" 'dead entries; whole message: .jobstack show -s cause 1.:'
+check '... fits' fits 80 <list.80
+check '... in the list of the dead' in_pty --size 80x24 --out list.80 -- jobstack list -s cause -t dead
+like '... it is below the name' "$(tr -d '\r' <list.80)" $'/d/1\n +~.*: Stale file handle"\\)$'
+check '... fits' fits 80 <list.80
 push long "/data/$(printf 'directory/%.0s' {1..30})file.nc"
 check 'a long name is cut in its middle' in_pty --out list.80 -- jobstack list -s long -t all
 check '...' grep -q ' /data/.*~.*/file.nc' list.80
