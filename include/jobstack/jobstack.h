@@ -367,6 +367,29 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_worker_fn *fn, void *ctx,
 			 struct jobstack_error *error);
 
+/* How the work on a stack came to its last end: of the worker that ended last, and of the newest Slurm job that
+ * jobstack_note_job recorded.  Times are how long ago; -1: there is none, and what is about it is 0 or NULL. */
+struct jobstack_last {
+	int64_t ended_us;
+	const char *node, *reason;
+	uint64_t closed; /* entries that it did, or that are dead by it */
+	int in_job;	 /* it was in a Slurm job */
+	int64_t job_us;
+	uint64_t job, user, pushed; /* its number; whose it is; how many entries had been pushed */
+	const char *cluster, *log;  /* cluster: "" if it is not known */
+	int came;		    /* the worker began after that */
+};
+typedef int jobstack_last_fn(void *ctx, const struct jobstack_last *last);
+
+/* Calls FN once.  Errors: EMISSING, ENODB. */
+int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
+		  struct jobstack_error *error);
+
+/* Records that the Slurm job number JOB of user USER on CLUSTER ("": not known) was submitted for STACK, that
+ * PUSHED entries had been pushed then, and the name of its log. */
+int jobstack_note_job(struct jobstack *handle, const char *stack, const struct jobstack_last *job,
+		      struct jobstack_error *error);
+
 /* ---------------------------------------------------------------------------------------------------------- push */
 
 struct jobstack_push_options {

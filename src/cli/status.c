@@ -45,6 +45,8 @@ static int read_snapshot(struct cli *cli, struct insight_snapshot *l)
 
 	if (cli->stacks_n < 2) {
 		JS_TRY(insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error));
+		if (l->idle.alone && !request.why)
+			cli_idle_ask(cli, l->seen[0].stack.name, &l->idle);
 		return request.why ? insight_snapshot_steps(cli->handle, l, &cli->error) : 0;
 	}
 	for (size_t i = 0; i < cli->stacks_n && status == 0; i++) {
@@ -65,13 +67,13 @@ static struct view_page stdout_page(struct js_buf *out)
 /* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
 static void render_detail(const struct insight_snapshot *l, const struct view_page *page)
 {
-	const struct jobstack_status *s = &l->seen[0].stack.s;
 	struct js_buf next = {0}, last = {0}, text = {0}, more = {0};
 	struct view_page above = *page;
 
-	if (s->state == JOBSTACK_OPEN && s->workers == 0 && insight_stack_left(s) > 0 &&
-	    cli_again_next(l->seen[0].stack.name, &next, &last) && next.data != NULL && last.data != NULL) {
-		js_buf_printf(&text, "\nlast started %s\n%s continues\n", last.data, next.data);
+	if (l->idle.alone && cli_again_next(l->seen[0].stack.name, &next, &last) && last.data != NULL) {
+		js_buf_reset(&next);
+		cli_idle_next(l->seen[0].stack.name, &l->idle, &next);
+		js_buf_printf(&text, "\nlast started %s\n%s\n", last.data, next.data != NULL ? next.data : "");
 		view_wrap(&more, text.data != NULL ? text.data : "", page->columns);
 	}
 	for (size_t i = 0; i < more.len; i++)

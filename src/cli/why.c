@@ -7,9 +7,9 @@
 #include "cli/why.h"
 
 #include "base/clock.h"
-#include "cli/again.h"
 #include "view/json.h"
 #include "view/amount.h"
+#include "view/status.h"
 #include "view/text.h"
 #include "view/words.h"
 #include "slurm/query.h"
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define SLURM_LIMIT_US (5 * JS_SECOND_US)
-#define JOBS 20
+#define JOBS 21 /* the first is one that has ended */
 #define SLOW_COMMIT_US 2000
 #define BUSY 1.5 /* times as long as work takes on an idle server */
 
@@ -34,7 +34,8 @@ struct reasons {
 	json_t *list;
 	const char *prefix; /* of each line */
 	struct js_slurm_queued job[JOBS];
-	size_t jobs;		     /* of Slurm; the first JOBS are in JOB */
+	int asked;		     /* Slurm was */
+	size_t jobs;		     /* of Slurm that have not ended; the first JOBS - 1 are in JOB, from 1 on */
 	struct jobstack_error slurm; /* why Slurm did not tell them */
 };
 
@@ -42,7 +43,7 @@ struct reasons {
 __attribute__((format(printf, 4, 5))) static void add_reason(struct reasons *r, const char *code, const char *remedy,
 							     const char *format, ...)
 {
-	char words[700];
+	char words[5000];
 	struct js_buf what = {0};
 	va_list args;
 
@@ -147,7 +148,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
 	uint64_t alive = s->workers - s->silent;
-	struct js_buf next = {0};
+	struct js_buf next = {0}, why = {0};
 
 	if (s->silent > 0)
 		add_reason(r, "silent", "`jobstack recover -s %s` requeues the entries of those workers that are dead",
@@ -166,15 +167,17 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   "%" PRIu64 " %s ready, and no%s worker is running yet, but Slurm has jobs for this stack",
 			   s->ready, view_are(s->ready), s->workers > 0 ? " other" : "");
 	else if (alive == 0) {
-		if (cli_again_next(r->seen->stack.name, &next, NULL))
-			js_buf_str(&next, " starts workers");
-		add_reason(r, "no_workers",
-			   next.data != NULL
-				   ? next.data
-				   : "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s -- "
-				     "COMMAND {}` starts many as Slurm jobs",
-			   "%" PRIu64 " %s ready, and no%s worker is running", s->ready, view_are(s->ready),
-			   s->workers > 0 ? " other" : "");
+		struct insight_idle idle = l->idle;
+
+		idle.live = r->asked && r->slurm.code == 0 ? 0 : -1;
+		idle.queued[0] = '\0';
+		(void)snprintf(idle.state, sizeof(idle.state), "%s",
+			       r->job[0].job >= idle.last.job ? r->job[0].state : "");
+		view_idle(&why, &idle);
+		cli_idle_next(r->seen->stack.name, &idle, &next);
+		add_reason(r, "no_workers", next.data, "%" PRIu64 " %s ready, and %s", s->ready, view_are(s->ready),
+			   s->workers > 0 ? "no other worker is running" : why.data);
+		js_buf_free(&why);
 		js_buf_free(&next);
 	} else if (s->busy >= s->slots)
 		add_reason(r, "busy", l->held_back ? NULL : "start more workers, or workers with more --slots",
@@ -187,24 +190,14 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   s->slots - s->busy, s->slots, view_plural(s->slots), view_are(s->slots - s->busy));
 }
 
-/* A job in words: "job 120_[7-20] in the partition long is PENDING: Priority, expected at 2026-11-22T03:00:00Z". */
 static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 {
 	const struct view_amount when = view_second(job->pending && job->start_us > 0 ? job->start_us : -1);
-	char name[200];
+	char words[400];
 
-	if (job->array_job != 0 && job->tasks[0] != '\0')
-		(void)snprintf(name, sizeof(name),
-			       strspn(job->tasks, "0123456789") == strlen(job->tasks) ? "%u_%s" : "%u_[%s]",
-			       job->array_job, job->tasks);
-	else
-		(void)snprintf(name, sizeof(name), "%u", job->job);
-	if (!job->pending)
-		add_reason(r, "slurm_running", NULL, "its Slurm job %s is %s", name, job->state);
-	else
-		add_reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name,
-			   job->partition, job->state, job->reason,
-			   when.text[0] != '\0' ? ", expected to start at " : "", when.text);
+	js_slurm_queued_words(job, words, sizeof(words));
+	add_reason(r, job->pending ? "slurm_pending" : "slurm_running", NULL, "%s%s%s", words,
+		   when.text[0] != '\0' ? ", expected to start at " : "", when.text);
 }
 
 /* ---------------------------------------------------------------------------------------- the server is the reason */
@@ -276,6 +269,7 @@ static void ask_slurm(struct reasons *r)
 {
 	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, NULL};
 
+	r->asked = 1;
 	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->seen->stack.name, r->job, JOBS, &r->jobs, &r->slurm) != 0)
 		r->jobs = 0;
 }
@@ -283,14 +277,14 @@ static void ask_slurm(struct reasons *r)
 /* What Slurm says of the stack's jobs: those that wait, and those that run without a worker. */
 static void slurm_reasons(struct reasons *r, json_t *o)
 {
-	uint64_t more = r->jobs > JOBS ? r->jobs - JOBS : 0;
+	uint64_t more = r->jobs >= JOBS ? r->jobs - JOBS + 1 : 0;
 
 	if (r->slurm.code != 0) {
 		if (r->slurm.code != JOBSTACK_EMISSING) /* without the module there is nothing to tell */
 			add_reason(r, "slurm_silent", NULL, "can't query Slurm: %s", r->slurm.text);
 		return;
 	}
-	for (size_t i = 0; i < r->jobs && i < JOBS; i++)
+	for (size_t i = 1; i <= r->jobs && i < JOBS; i++)
 		if (r->job[i].pending || r->s->workers == 0)
 			job_reason(r, &r->job[i]);
 	if (more > 0)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "cli/cli.h"
 #include "insight/snapshot.h"
 
 #include <jansson.h>
@@ -19,3 +20,9 @@ const char *cli_why_server(const struct insight_server *server, int64_t commit_u
 
 /* The same of workers that wait for their steps. */
 const char *cli_why_steps(const struct insight_steps *steps, char *words, size_t size);
+
+/* Where nobody works on STACK, whose jobs were submitted: adds to IDLE what Slurm says of them, as watch/budget.h. */
+void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *idle);
+
+/* Appends what to do about it, and never a command that has just failed. */
+void cli_idle_next(const char *stack, const struct insight_idle *idle, struct js_buf *out);

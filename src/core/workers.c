@@ -142,3 +142,62 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 		    user);
 	return read_workers(handle, &sql, &call, error);
 }
+
+/* Of the worker that ended last (w) and the newest job (f). */
+/* clang-format off */
+#define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
+#define LAST_COLUMNS(X)                                                                                                \
+	X(ended_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,w.ended,UTC_TIMESTAMP(6)))", OPT)                            \
+	X(node, "COALESCE(w.node,w.host)", TEXT) X(reason, "w.reason", TEXT) X(closed, "w.done+w.dead", U64)           \
+	X(in_job, "w.slurm_job IS NOT NULL", FLAG)                                                                     \
+	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
+	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
+	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "w.started>=f.seen", FLAG)
+/* clang-format on */
+
+struct last_call {
+	jobstack_last_fn *fn;
+	void *ctx;
+};
+
+static void take_last(void *ctx, const struct js_row *row)
+{
+	const struct last_call *call = ctx;
+	struct jobstack_last last, *to = &last;
+	unsigned c = 1;
+
+	if (row == NULL)
+		return;
+	LAST_COLUMNS(JS_COLUMN_READ)
+	(void)call->fn(call->ctx, &last);
+}
+
+int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
+		  struct jobstack_error *error)
+{
+	struct last_call call = {fn, ctx};
+	struct js_sql sql = {0};
+	struct js_stack s;
+
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	js_sql_add(&sql, "SELECT 1" LAST_COLUMNS(JS_COLUMN_NAME));
+	js_sql_stmt(&sql,
+		    " FROM stack s LEFT JOIN worker w ON w.worker_id=(SELECT worker_id FROM worker FORCE "
+		    "INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1) LEFT "
+		    "JOIN fact f ON f.stack_id=s.stack_id AND f.kind=4 AND f.fact=(SELECT fact FROM fact WHERE "
+		    "stack_id=%u AND kind=4 ORDER BY seen DESC LIMIT 1) WHERE s.stack_id=%u",
+		    s.id, s.id, s.id);
+	return js_db_query(handle->db, &sql, take_last, &call, error);
+}
+
+int jobstack_note_job(struct jobstack *handle, const char *stack, const struct jobstack_last *job,
+		      struct jobstack_error *error)
+{
+	struct js_stack s;
+
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	return js_handle_change(handle, 0, NULL, error,
+				"INSERT IGNORE INTO fact(stack_id,kind,fact,seen,text) SELECT "
+				"stack_id,4,%u,UTC_TIMESTAMP(6),CONCAT(%u,' ',%u,' ',%s,' ',%s)" JS_STACK_KEPT,
+				job->job, job->user, job->pushed, job->cluster, job->log, s.id);
+}

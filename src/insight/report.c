@@ -158,6 +158,8 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, insight_packages_read(&r->packages, handle, name, r->share, error));
 	if (status == 0 && insight_report_so_far(r))
 		status = jobstack_pace(handle, name, &r->pace, error);
+	if (status == 0 && r->share == NULL)
+		status = insight_idle_read(handle, name, &r->stack.s, &r->idle, error);
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
 	JS_THEN(status, leave_out(r->share, r, error));

@@ -21,6 +21,7 @@ struct insight_report {
 	int64_t wanted_us;		   /* the wall time of the next run; -1: not given */
 	const struct insight_share *share; /* NULL: nothing is left out */
 	struct insight_stack stack;
+	struct insight_idle idle;
 	struct insight_tally *tally;
 	struct insight_advice advice;
 	struct js_buf slow[INSIGHT_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */

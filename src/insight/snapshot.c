@@ -181,6 +181,8 @@ int insight_snapshot_read(struct jobstack *handle, const char *name, struct insi
 		forget_end(shot);
 	if (status == 0 && name != NULL && shot->n == 1)
 		status = read_stack_failures(handle, name, shot, error);
+	if (status == 0 && name != NULL && shot->n == 1)
+		status = insight_idle_read(handle, name, &shot->seen[0].stack.s, &shot->idle, error);
 	return shot->memory ? js_error_memory(error) : status;
 }
 

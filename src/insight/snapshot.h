@@ -51,6 +51,7 @@ struct insight_snapshot {
 	int failures_all; /* 1: the failures of all entries whose last attempt failed; 0: of the dead entries */
 	struct insight_bad_node bad[INSIGHT_BAD_NODES];
 	size_t bad_n;
+	struct insight_idle idle;
 };
 
 /* Reads the stack NAME with all details, or, if NAME is NULL, all stacks.  0, or a JOBSTACK_E code with ERROR filled.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s)
 {
@@ -43,6 +44,39 @@ int insight_stack_read(struct jobstack *handle, const char *name, struct insight
 		return status;
 	js_error_clear(error);
 	return js_error_memory(error);
+}
+
+static int copy_last(void *ctx, const struct jobstack_last *last)
+{
+	struct insight_idle *to = ctx;
+
+	to->last = *last;
+	(void)snprintf(to->node, sizeof(to->node), "%s", last->node != NULL ? last->node : "-");
+	(void)snprintf(to->reason, sizeof(to->reason), "%s", last->reason != NULL ? last->reason : "");
+	(void)snprintf(to->cluster, sizeof(to->cluster), "%s", last->cluster != NULL ? last->cluster : "");
+	(void)snprintf(to->log, sizeof(to->log), "%s", last->log != NULL ? last->log : "");
+	return 0;
+}
+
+int insight_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
+		      struct insight_idle *idle, struct jobstack_error *error)
+{
+	*idle = (struct insight_idle){.live = -1};
+	idle->alone = s->state == JOBSTACK_OPEN && s->workers == s->silent && insight_stack_left(s) > 0;
+	return idle->alone ? jobstack_last(handle, name, copy_last, idle, error) : 0;
+}
+
+int insight_idle_useless(const struct insight_idle *i)
+{
+	static const char *const harmless[] = {"signal ", "nothing ", "the stack is "};
+	const struct jobstack_last *l = &i->last;
+
+	if (!i->alone || l->ended_us < 0 || (l->job > 0 && !l->came))
+		return i->alone && i->live == 0 && strncmp(i->state, "CANCELLED", 9) != 0;
+	for (size_t k = 0; k < sizeof(harmless) / sizeof(harmless[0]); k++)
+		if (strncmp(i->reason, harmless[k], strlen(harmless[k])) == 0)
+			return 0;
+	return l->closed == 0 || strncmp(i->reason, "can't ", 6) == 0;
 }
 
 uint64_t insight_stack_left(const struct jobstack_status *s)

@@ -16,6 +16,24 @@ struct insight_stack {
 	struct js_buf cwd, note; /* of length 0: the stack has none */
 };
 
+/* Why nobody works on a stack. */
+struct insight_idle {
+	int alone; /* entries are left in an open stack, and no worker is alive; else nothing else is filled */
+	struct jobstack_last last;
+	char node[128], reason[256], cluster[128], log[4200];
+	/* What Slurm says, if it was asked: how many jobs of the stack wait or run (-1: not known), in words; and the
+	 * state in which the newest has ended, or "". */
+	int64_t live;
+	char queued[250], state[64];
+};
+
+/* Fills IDLE for the stack NAME, which is at S.  0, or a JOBSTACK_E code with ERROR filled. */
+int insight_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
+		      struct insight_idle *idle, struct jobstack_error *error);
+
+/* Did its end do so little that the same call would end in the same way? */
+int insight_idle_useless(const struct insight_idle *idle);
+
 /* Copies S; returns -1 without memory.  Free it with insight_stack_free. */
 int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s);
 void insight_stack_free(struct insight_stack *stack);

@@ -407,8 +407,9 @@ static void take_queued(void *ctx, char *fields[FIELDS_MAX])
 	struct js_slurm_queued out = {
 		.job = number_of(fields[0]), .pending = is_one_of(fields[1], waits), .start_us = time_of(fields[4])};
 
-	if (strcmp(fields[1], "COMPLETING") == 0)
-		return;
+	out.ended =
+		is_one_of(fields[1], finals) || is_one_of(fields[1], (const char *[]){"COMPLETING", "NODE_FAIL", NULL});
+
 	if ((strncmp(fields[7], "jobstack-", 9) != 0 || strcmp(fields[7] + 9, a->stack) != 0) &&
 	    (strncmp(fields[8], "jobstack:", 9) != 0 || strcmp(fields[8] + 9, a->stack) != 0))
 		return;
@@ -426,8 +427,7 @@ static int find_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, 
 		       void *ctx, char *error, size_t error_size)
 {
 	char user[32];
-	/* without --states: those that wait, run or are suspended, whatever else they are, and those that complete */
-	const char *const argv[] = {"squeue", "--local", "--all", user, QUEUED_FORMAT, NULL};
+	const char *const argv[] = {"squeue", "--local", "--all", "--states=all", user, QUEUED_FORMAT, NULL};
 	struct asked a = {stack, tell, ctx};
 
 	(void)snprintf(user, sizeof(user), "--user=%" PRIu32, uid);

@@ -320,11 +320,12 @@ static int find_queued_jobs(uint32_t uid, const char *stack, void (*tell)(void *
 		struct js_slurm_queued out = {.job = JOB_ID_OF(record),
 					      .array_job = record->array_job_id,
 					      .pending = base == JOB_PENDING,
+					      .ended = base != JOB_PENDING && base != JOB_RUNNING &&
+						       base != JOB_SUSPENDED,
 					      .start_us = to_microseconds(record->start_time)};
 		struct js_slurm_job job = {.found = 1};
 
-		if (!belongs_to_stack(record, stack) ||
-		    (base != JOB_PENDING && base != JOB_RUNNING && base != JOB_SUSPENDED))
+		if (!belongs_to_stack(record, stack))
 			continue;
 		fill_state(&job, record->job_state);
 		(void)snprintf(out.state, sizeof(out.state), "%s", job.state);

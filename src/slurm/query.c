@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -174,13 +175,17 @@ static int ask_steps(const struct js_slurm_ops *ops, const struct question *q)
 static void add_queued(void *ctx, const struct js_slurm_queued *job)
 {
 	const struct question *q = ctx;
+	struct js_slurm_queued *out = (void *)q->shared->out;
 
-	if (q->shared->found++ < q->n)
-		((struct js_slurm_queued *)(void *)q->shared->out)[q->shared->filled++] = *job;
+	if (job->ended && job->job > out[0].job)
+		out[0] = *job;
+	else if (!job->ended && ++q->shared->found < q->n)
+		out[q->shared->filled++] = *job;
 }
 
 static int ask_queued(const struct js_slurm_ops *ops, const struct question *q)
 {
+	q->shared->filled = 1;
 	return ops->queued(q->uid, q->stack, add_queued, (void *)(uintptr_t)q, q->shared->text,
 			   sizeof(q->shared->text));
 }
@@ -495,7 +500,19 @@ int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char
 			     .enough = SIZE_MAX};
 
 	*n = 0;
+	memset(out, 0, sizeof(*out));
 	return ask_question(where, &q, n, error);
+}
+
+void js_slurm_queued_words(const struct js_slurm_queued *job, char *words, size_t size)
+{
+	int one = strspn(job->tasks, "0123456789") == strlen(job->tasks),
+	    array = job->array_job != 0 && *job->tasks != '\0';
+
+	(void)snprintf(words, size, "its Slurm job %" PRIu32 "%s%s%s%s%s is %s%s%s", array ? job->array_job : job->job,
+		       array ? (one ? "_" : "_[") : "", array ? job->tasks : "", array && !one ? "]" : "",
+		       job->pending ? " in the partition " : "", job->pending ? job->partition : "", job->state,
+		       job->pending ? ": " : "", job->pending ? job->reason : "");
 }
 
 int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error)

@@ -45,7 +45,7 @@ struct js_slurm_step {
 /* A job that belongs to a stack, by its name or comment.  Of an array: a task that runs, or all that have not begun. */
 struct js_slurm_queued {
 	uint32_t job, array_job; /* array_job: 0 if it is of no array */
-	int32_t pending;
+	int32_t pending, ended;
 	int64_t start_us;	     /* since 1970; of a job that waits: the scheduler's guess, or -1 */
 	char tasks[128];	     /* of an array: which of it, "5" or "7-20%4", cut at this length; else "" */
 	char state[64], reason[128]; /* "PENDING"; "Priority", or a number that this Slurm has no word for */
@@ -65,7 +65,7 @@ struct js_slurm_conf {
 
 /* The module's table, its one exported symbol.  Each asks libslurm, and returns 0, or -1 with ERROR filled; 0 as well
  * for a job that is not known.  A table of another ABI number is not used. */
-#define JS_SLURM_ABI 4u
+#define JS_SLURM_ABI 5u
 #define JS_SLURM_SYMBOL "jobstack_slurm_ops"
 struct js_slurm_ops {
 	unsigned abi;
@@ -80,8 +80,7 @@ struct js_slurm_ops {
 	/* what the node says: AT_NODE */
 	int (*at_node)(struct js_slurm_step *step, char *error, size_t error_size);
 	int (*conf)(struct js_slurm_conf *out, char *error, size_t error_size);
-	/* the user's jobs called "jobstack-STACK", or with the comment "jobstack:STACK", that have not ended: calls
-	 * TELL for each */
+	/* the user's jobs called "jobstack-STACK", or with the comment "jobstack:STACK": calls TELL for each */
 	int (*queued)(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
 		      void *ctx, char *error, size_t error_size);
 };
@@ -131,10 +130,14 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
 int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *steps, size_t n,
 		   struct jobstack_error *error);
 
-/* Finds the jobs of user UID that are of STACK and have not ended: the first MAX of them in OUT, and how many there are
- * in *N.  (So many parameters: whom to ask, what for, and a list with its size.) */
+/* Finds the jobs of user UID that are of STACK.  OUT[0] is the newest of those that have ended (its number is 0 if
+ * Slurm has none).  The first MAX - 1 of the others follow; *N is how many others there are.  (So many parameters: whom
+ * to ask, what for, and a list with its size.) */
 int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out,
 		    size_t max, size_t *n, struct jobstack_error *error);
+
+/* In words: "its Slurm job 120_[7-20] in the partition long is PENDING: Priority". */
+void js_slurm_queued_words(const struct js_slurm_queued *job, char *words, size_t size);
 
 /* Is Slurm set up on this host, as far as a look at the usual places for its configuration can tell?  libslurm waits
  * for long where it is not. */

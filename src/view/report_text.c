@@ -97,6 +97,15 @@ static void add_entries_line(const struct page *p)
 	js_buf_char(p->out, '\n');
 }
 
+static void add_idle_line(const struct page *p)
+{
+	if (!p->r->idle.alone || (p->r->idle.last.ended_us < 0 && p->r->idle.last.job == 0))
+		return;
+	begin_report_line(p, "workers");
+	view_idle(p->out, &p->r->idle);
+	js_buf_char(p->out, '\n');
+}
+
 static void add_attempts_line(const struct page *p)
 {
 	const struct insight_tally *t = p->t;
@@ -141,6 +150,7 @@ static void add_report_head(const struct page *p)
 		js_buf_char(p->out, '\n');
 	}
 	add_entries_line(p);
+	add_idle_line(p);
 	if (insight_attempts(p->t->n) == 0)
 		return;
 	if (r->since_us >= 0 || r->within_us >= 0)

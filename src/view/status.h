@@ -22,6 +22,9 @@ json_t *view_status_json(const struct insight_snapshot *snapshot, const struct i
 /* Appends the MOST largest groups of failures as a table. */
 void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page);
 
+/* Why nobody works on a stack, in words; IDLE is about such a stack. */
+void view_idle(struct js_buf *out, const struct insight_idle *idle);
+
 /* Parts of one stack in detail: its counts, pace and policy; the entries that have run longest; the live workers.  The
  * last two are tables; nothing is appended if there are no rows. */
 void view_status_head(const struct insight_snapshot *snapshot, const struct view_page *page);

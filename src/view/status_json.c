@@ -86,12 +86,17 @@ json_t *view_status_json(const struct insight_snapshot *l, const struct insight_
 		KEY_INT("max_failures", s->max_failures, s->max_failures > 0),
 		KEY_COUNT("claimed", insight_stack_claimed(s)));
 
+	struct js_buf idle = {0};
+
+	if (detailed && l->idle.alone)
+		view_idle(&idle, &l->idle);
 	if (detailed)
 		VIEW_SET(o, KEY_JSON("live", make_list(l, l->worker_n, worker_json)),
 			 KEY_JSON("longest", make_list(l, l->longest_n, longest_json)),
 			 KEY_JSON("failures", view_failures_json(&l->failures, 1)),
 			 KEY_TEXT("failures_of", l->failures_all ? "attempts" : "dead"),
 			 KEY_COUNT("failures_looked_at", l->failures.report.looked),
-			 KEY_JSON("bad_nodes", make_list(l, l->bad_n, bad_node_json)));
+			 KEY_JSON("bad_nodes", make_list(l, l->bad_n, bad_node_json)), KEY_TEXT("idle", idle.data));
+	js_buf_free(&idle);
 	return o;
 }

@@ -167,6 +167,32 @@ static void add_count_lines(const struct view_page *d, const struct insight_seen
 	add_count_line(d, "pruned", VIEW_PLAIN, s->pruned, " (were done; their history is deleted)");
 }
 
+void view_idle(struct js_buf *out, const struct insight_idle *i)
+{
+	const struct jobstack_last *l = &i->last;
+	int none = l->job > 0 && !l->came, worker = i->alone && l->ended_us >= 0 && !none;
+
+	js_buf_printf(out, "no worker is running%s%s%s", i->live > 0 ? " yet" : "", i->live > 0 ? ": " : "", i->queued);
+	if (none && i->live == 0)
+		js_buf_printf(out, ": job %" PRIu64 " ended%s%s before a worker began", l->job,
+			      i->state[0] != '\0' ? " as " : "", i->state);
+	else if (none && i->live < 0)
+		js_buf_printf(out, ": none has begun since job %" PRIu64 " was submitted %s ago", l->job,
+			      view_rough(l->job_us).text);
+	if (worker) {
+		js_buf_printf(out, "%s the last one ended %s ago on ", i->live > 0 ? ";" : ":",
+			      view_rough(l->ended_us).text);
+		view_safe(out, i->node, strlen(i->node));
+		js_buf_str(out, i->reason[0] != '\0' ? ": " : "");
+		view_safe_words(out, i->reason);
+	}
+	if (i->log[0] != '\0' && (none ? i->live <= 0 : worker && l->in_job)) {
+		js_buf_str(out, " (log: ");
+		view_safe(out, i->log, strlen(i->log));
+		js_buf_char(out, ')');
+	}
+}
+
 static void add_pace_line(const struct view_page *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
@@ -238,19 +264,13 @@ void view_failures_table(const struct insight_failures *failures, size_t most, c
 	view_table_write(&t, page, 2);
 }
 
-/* Which entry shows the whole of a message that is probably cut; 0: none is. */
-static uint64_t find_cut_message(const struct insight_failures *f, unsigned columns)
-{
-	for (size_t i = 0; i < f->n && columns > 0; i++)
-		if (strlen(f->group[i].reason) + strlen(f->group[i].example) > columns / 3)
-			return f->group[i].f.entry;
-	return 0;
-}
-
 static void add_failure_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
-	uint64_t cut = find_cut_message(&l->failures, d->columns);
+	uint64_t cut = 0; /* an entry whose message probably is */
 
+	for (size_t i = l->failures.n; i-- > 0 && d->columns > 0;)
+		if (strlen(l->failures.group[i].reason) + strlen(l->failures.group[i].example) > d->columns / 3)
+			cut = l->failures.group[i].f.entry;
 	if (l->failures.n > 0) {
 		js_buf_str(d->out, l->failures_all ? "\nfailing now, will be retried" : "\ndead entries");
 		if (!l->failures.report.whole)
@@ -347,6 +367,14 @@ static void add_main_lines(const struct insight_snapshot *l, const struct view_p
 	add_head_lines(page, &l->seen[0]);
 	add_count_lines(page, &l->seen[0]);
 	add_pace_line(page, &l->seen[0].pace);
+	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job > 0)) {
+		struct js_buf text = {0};
+
+		view_idle(&text, &l->idle);
+		js_buf_char(&text, '\n');
+		view_wrap(page->out, text.data != NULL ? text.data : "", page->columns);
+		js_buf_free(&text);
+	}
 }
 
 void view_status_head(const struct insight_snapshot *l, const struct view_page *page)

@@ -205,3 +205,43 @@ int js_budget_job(const struct js_budget *b, const struct js_slurm_env *env, int
 	(void)snprintf(what, sizeof(what), "job %" PRId64 ", restart %" PRId64, env->job_id, env->restarts);
 	return learn(b, what, &times, (uint32_t)env->job_id, job, error);
 }
+
+static int ask_stack(const struct js_budget *b, uint32_t id, void *out, char text[ANSWER], struct jobstack_error *error)
+{
+	const struct js_slurm_where where = short_limit(b, b->cluster);
+	struct js_budget_stack *j = out;
+	struct js_slurm_queued job[2];
+	size_t n;
+	int status = js_slurm_queued(&where, (uint32_t)j->uid, j->stack, job, 2, &n, error);
+
+	j->live = (int64_t)n;
+	j->queued[0] = '\0';
+	if (n > 0)
+		js_slurm_queued_words(&job[1], j->queued, sizeof(j->queued));
+	(void)snprintf(j->state, sizeof(j->state), "%s", job[0].job >= id ? job[0].state : "");
+	(void)snprintf(text, ANSWER, "live %" PRId64 " %s: %.200s", j->live, j->state, j->queued);
+	return status;
+}
+
+static int read_stack(void *out, const char *text)
+{
+	struct js_budget_stack *j = out;
+	int at = 0;
+
+	j->queued[0] = j->state[0] = '\0';
+	if (sscanf(text, "live %" SCNd64 " %n", &j->live, &at) != 1 || at == 0)
+		return 1;
+	(void)sscanf(text + at, "%63[^:]", j->state);
+	(void)sscanf(text + at + strlen(j->state), ": %249[^\n]", j->queued);
+	return 0;
+}
+
+int js_budget_stack(const struct js_budget *b, struct js_budget_stack *jobs, struct jobstack_error *error)
+{
+	const struct matter queue = {ask_stack, read_stack, b->every_us};
+	char what[JOBSTACK_STACK_MAX + 100];
+
+	(void)snprintf(what, sizeof(what), "jobs of %s from %" PRIu64 ", uid %" PRIu64, jobs->stack, jobs->job,
+		       jobs->uid);
+	return learn(b, what, &queue, (uint32_t)jobs->job, jobs, error);
+}

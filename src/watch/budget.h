@@ -50,3 +50,14 @@ int js_budget_conf(const struct js_budget *budget, struct js_slurm_conf *conf, s
  * filled.  Results as above. */
 int js_budget_job(const struct js_budget *budget, const struct js_slurm_env *env, int64_t valid_us,
 		  struct js_slurm_job *job, struct jobstack_error *error);
+
+/* A stack's jobs: of user UID, by their names; JOB is the newest that is known, so that an answer from before it is not
+ * used.  The rest is filled: how many wait or run, one of them in words ("": none), and the state of the newest that
+ * has ended since JOB ("": Slurm does not know it, or not any more).  As of EVERY_US ago at most.  Results as above. */
+struct js_budget_stack {
+	const char *stack;
+	uint64_t uid, job;
+	int64_t live;
+	char queued[250], state[64];
+};
+int js_budget_stack(const struct js_budget *budget, struct js_budget_stack *jobs, struct jobstack_error *error);

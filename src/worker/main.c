@@ -89,6 +89,22 @@ static int print_commands_for_names(const struct config *config)
 	return status < 0 ? JOBSTACK_EBUG : 0;
 }
 
+/* Writes down why no worker begins, for those who look at the stack and not at the job's log. */
+static void record_refusal(struct run *r, const struct jobstack_error *why)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct jobstack_worker *worker = NULL;
+	char reason[1500];
+
+	if (r->config.dry_run || r->config.dry_names || r->ledger.worker != NULL || why->code == JOBSTACK_ENODB ||
+	    (r->handle == NULL && recovery_connect(&r->config, 0, &r->handle, &ignored) != 0))
+		return;
+	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, advice_remedy(&r->config, why));
+	if (jobstack_worker_begin(r->handle, r->config.stack, &r->options, &worker, &ignored) == 0)
+		(void)jobstack_worker_end(worker, NULL, 0, reason, &ignored);
+	jobstack_worker_free(worker);
+}
+
 /* The worker proper. */
 static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
@@ -100,8 +116,10 @@ static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error
 	JS_THEN(status, r->config.dry_names ? print_commands_for_names(&r->config)
 			: r->config.dry_run ? dry_run(&r->config, r->handle, error)
 					    : run_work(r, error));
-	if (error->code != 0)
+	if (error->code != 0) {
 		status = print_failure(&r->config, error);
+		record_refusal(r, error);
+	}
 	run_free(r);
 	return status;
 }

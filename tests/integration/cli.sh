@@ -556,7 +556,7 @@ like '... on a terminal no name is asked for' "$("$JOBSTACK_SOURCE/tests/support
 jobstack requeue -q -s again
 cd ..
 like '... status tells the line, and how to go on' "$(jobstack status again)" $'last started .* ago in .*/more: jobstack run .* -- test /d/1 =\n.jobstack run -s again. continues'
-like '... so does --why' "$(jobstack status --why again)" 'running: .jobstack run -s again. starts workers'
+like '... so does --why' "$(jobstack status --why again)" 'running: the last one ended .*: .jobstack run -s again. continues'
 check '-s NAME alone goes on, from anywhere' fails_with 1 timeout 300 jobstack run -q -s again </dev/null
 check '... with what was left' ledger_is again '1 1 0 0 0 0'
 check '... of a stack without a line' says 2 'no earlier .jobstack run. of the stack log' jobstack run -s log </dev/null

@@ -378,7 +378,8 @@ static void test_queued(void **state)
 	assert_int_equal(n, 0);
 	assert_int_equal(js_slurm_queued(&where, 5, "mystack", job, 2, &n, &error), 0);
 	assert_int_equal(n, 5);
-	assert_int_equal(job[1].job, 2);
+	assert_int_equal(job[0].job, 0); /* none has ended */
+	assert_int_equal(job[1].job, 1);
 	assert_string_equal(job[1].reason, "mystack");
 	assert_int_equal(js_slurm_queued(&where, 3, "s", job, 2, &n, &error), JOBSTACK_EFILE);
 	assert_string_equal(error.text, "Slurm: no user");
@@ -502,9 +503,10 @@ static void test_command_answers(void **state)
 		    "echo '9" M "REQUEUE_HOLD" M "9" M "0-9%2" M "N/A" M "p" M "held" M "jobstack-a@b" M "" M "'\n");
 	assert_int_equal(js_slurm_queued(&where, 0, "a@b", queued, 3, &n, NULL), 0);
 	assert_int_equal(n, 1);
-	assert_int_equal(queued[0].job, 9);
-	assert_int_equal(queued[0].pending, 1);
-	assert_string_equal(queued[0].tasks, "0-9%2");
+	assert_int_equal(queued[0].job, 8);
+	assert_int_equal(queued[1].job, 9);
+	assert_int_equal(queued[1].pending, 1);
+	assert_string_equal(queued[1].tasks, "0-9%2");
 }
 
 /* Sites limit how often squeue may be called: one call for all jobs, whosever they are. */

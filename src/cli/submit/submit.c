@@ -398,6 +398,7 @@ static void ask_site(struct submit *s)
 	(void)cli_slurm_config(config, "MaxArraySize", array_size);
 	(void)cli_slurm_config(config, "KillWait", kill_wait);
 	(void)cli_slurm_config(config, "SLURM_VERSION", version);
+	(void)cli_slurm_config(config, "ClusterName", s->cluster);
 	free(config);
 	s->overlap = strverscmp(version, "22.05") >= 0;
 	s->kill_wait_s = strtol(kill_wait, NULL, 10);

@@ -52,6 +52,7 @@ struct submit {
 	uint64_t most;	     /* elements of one array; 1: no arrays here */
 	int64_t kill_wait_s; /* between Slurm's TERM and its KILL */
 	int overlap;	     /* the workers' steps leave the CPUs to the steps of commands (js_slurm_share) */
+	char cluster[64];    /* its name, or "" */
 	char answered[SUBMIT_JOBS_TEXT]; /* the jobs that sbatch made, separated by colons */
 	uint64_t next;			 /* the job that comes after; 0: none */
 	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What to do where nobody works on a stack.  Promise: Slurm is asked seldom, however many ask.
+ */
+#include "cli/why.h"
+
+#include "cli/again.h"
+#include "run/site.h"
+#include "watch/budget.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *i)
+{
+	struct js_budget_stack jobs = {.stack = stack, .uid = i->last.user, .job = i->last.job};
+	struct js_budget budget = {cli->handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, i->cluster, 0};
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct js_site site = {0};
+
+	if (!i->alone || i->last.job == 0 || !js_slurm_is_here())
+		return;
+	(void)js_site_read(&site, getenv("JOBSTACK_SITE_FILE"), &ignored);
+	budget.every_us = site.slurm_us;
+	js_site_free(&site);
+	js_error_clear(&ignored);
+	if (js_budget_stack(&budget, &jobs, &ignored) != 0)
+		return;
+	i->live = jobs.live;
+	(void)snprintf(i->queued, sizeof(i->queued), "%s", jobs.queued);
+	(void)snprintf(i->state, sizeof(i->state), "%s", jobs.state);
+}
+
+void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_buf *out)
+{
+	if (insight_idle_useless(i))
+		js_buf_str(out, "correct that first, since the same command would end in the same way");
+	else if (i->live > 0)
+		js_buf_str(out, "nothing has to be submitted again; `squeue --me` shows the jobs");
+	else if (cli_again_next(stack, out, NULL))
+		js_buf_str(out, " continues");
+	else
+		js_buf_printf(out,
+			      "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s -- COMMAND {}` "
+			      "starts many as Slurm jobs",
+			      stack, stack);
+}
