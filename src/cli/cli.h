@@ -21,6 +21,7 @@ enum {
 	CLI_NODB = JS_EXIT_NODB,
 	CLI_BUG = JS_EXIT_BUG,
 	CLI_NOPERM = JS_EXIT_NOPERM,
+	CLI_IDLE = 3, /* of `wait`: nobody works there, and nobody will */
 	CLI_TIMEOUT = 124
 };
 

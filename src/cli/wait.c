@@ -3,11 +3,12 @@
  * jobstack wait: returns when nothing is left to do.  Promise: it is kind to the database: it asks seldom while little
  * changes, not at the same moments as others that wait, and holds no connection in between.
  */
-#include "cli/cli.h"
+#include "cli/why.h"
 
 #include "base/clock.h"
 #include "view/json.h"
 #include "view/amount.h"
+#include "view/status.h"
 #include "view/term.h"
 #include "view/words.h"
 #include "insight/stack.h"
@@ -15,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FIRST_US (JS_SECOND_US / 4)
@@ -23,7 +25,7 @@
 #define SHOWN_US (2 * JS_SECOND_US)   /* somebody looks at it */
 #define RIDE_US (3600 * JS_SECOND_US) /* a database that is away is waited for that long */
 
-#define ALONE_US (8 * JS_SECOND_US) /* after that long without a worker, it says so */
+#define ALONE_US (10 * JS_SECOND_US) /* after that long without a worker, it says so */
 
 #define BAR 22
 #define WIDE 70 /* a narrower terminal gets no bar */
@@ -36,7 +38,9 @@ struct waiting {
 	struct jobstack_status last;
 	struct jobstack_pace pace;
 	struct cli_progress progress;
-	int told_paused, told_alone, timed_out;
+	char told[1024]; /* why nobody works there, as it was told */
+	struct insight_idle idle;
+	int told_paused, timed_out;
 };
 
 /* The end was reached, or the time is over. */
@@ -67,20 +71,47 @@ static int print_wait_result(struct waiting *w, int status)
 	return status;
 }
 
-/* Says once that nobody works there: it may be what one forgot, and a script would wait for ever. */
-static void warn_of_no_worker(struct waiting *w)
-{
-	const struct jobstack_status *s = &w->last;
-	int64_t now = jobstack_now_us();
+static int64_t timeout_us = INT64_MAX, fail_idle_us = INT64_MAX;
 
-	if (s->state != JOBSTACK_OPEN || s->ready == 0 || s->workers > 0)
-		w->alone_us = now;
-	if (now - w->alone_us < ALONE_US || w->told_alone)
-		return;
-	cli_progress_end(&w->progress);
-	cli_say(w->cli, "%" PRIu64 " ready, but the stack has no worker: see `jobstack status -s %s --why`", s->ready,
-		w->cli->stack);
-	w->told_alone = 1;
+/* Is that all?  Only what `jobstack submit` has started can be known to be over. */
+static int is_given_up(const struct waiting *w)
+{
+	const struct insight_idle *i = &w->idle;
+
+	return jobstack_now_us() - w->alone_us >= fail_idle_us ||
+	       (i->live == 0 && i->last.job > 0 && i->last.pushed == w->last.pushed && w->last.pushers == 0 &&
+		(!i->last.came || i->last.in_job));
+}
+
+/* Says why nobody works there, whenever that changes, and what helps: a script would wait for ever.  1: it is over. */
+static int watch_idle(struct waiting *w)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	const struct insight_idle *i = &w->idle;
+	struct js_buf why = {0}, next = {0};
+	char now[sizeof(w->told)];
+
+	if (w->last.state != JOBSTACK_OPEN || w->last.workers > 0) {
+		w->alone_us = jobstack_now_us();
+		w->told[0] = '\0';
+	}
+	if (jobstack_now_us() - w->alone_us < (fail_idle_us < ALONE_US ? fail_idle_us : ALONE_US) ||
+	    insight_idle_read(w->cli->handle, w->cli->stack, &w->last, &w->idle, &ignored) != 0 || !i->alone)
+		return 0;
+	cli_idle_ask(w->cli, w->cli->stack, &w->idle);
+	(void)snprintf(now, sizeof(now), "%d %" PRIu64 " %s %s %s %s", i->last.came, i->last.job, i->node, i->reason,
+		       i->queued, i->state);
+	view_idle(&why, i);
+	cli_idle_next(w->cli->stack, i, &next);
+	if (strcmp(now, w->told) != 0 && why.data != NULL && next.data != NULL) {
+		cli_progress_end(&w->progress);
+		cli_tell(w->cli, "%s: %" PRIu64 " left, but %s: %s", w->cli->stack, insight_stack_left(&w->last),
+			 why.data, next.data);
+		memcpy(w->told, now, sizeof(now));
+	}
+	js_buf_free(&why);
+	js_buf_free(&next);
+	return is_given_up(w);
 }
 
 static void show_wait(struct waiting *w)
@@ -89,7 +120,6 @@ static void show_wait(struct waiting *w)
 	const struct js_bar counts = insight_stack_bar(s);
 	struct js_buf bar = {0};
 
-	warn_of_no_worker(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
 		cli_say(w->cli, CLI_IS_PAUSED, w->cli->stack, w->cli->stack);
@@ -138,20 +168,30 @@ static int read_stack(struct waiting *w)
  * and never as long for all who wait. */
 static int64_t next_pause(const struct waiting *w, int64_t pause)
 {
-	int64_t longest = w->progress.on					? SHOWN_US
-			  : w->last.ready + w->last.waiting + w->last.held == 0 ? LAST_US
-										: LONGEST_US;
+	int64_t longest = w->progress.on								? SHOWN_US
+			  : w->last.workers == 0 || w->last.ready + w->last.waiting + w->last.held == 0 ? LAST_US
+													: LONGEST_US,
+		speaks = w->alone_us + ALONE_US - jobstack_now_us(); /* until then it need not */
 
 	pause += pause / 2;
+	if (w->last.workers == 0 && speaks > 0 && speaks + FIRST_US < longest)
+		longest = speaks + FIRST_US;
 	return pause > longest ? longest : pause;
 }
 
-static int64_t timeout_us = INT64_MAX;
-static const struct js_opt table[] = {CLI_OPTS_STACKS,
-				      {0, "timeout", "D",
-				       "wait at most D (90, 15m, 2h); the exit status is 124 if work is left by then",
-				       CLI_TIME(&timeout_us, 0, "a duration such as 90, 15m or 2h")},
-				      CLI_OPTS_REST};
+static int take_fail_idle(struct cli *cli, void *us, int key, const char *arg)
+{
+	*(int64_t *)us = ALONE_US;
+	return *arg == '\0' ? 0 : cli_take(cli, CLI_TIME(us, 0, "a duration such as 90, 15m or 2h"), key, arg);
+}
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACKS,
+	{0, "timeout", "D", "wait at most D (90, 15m, 2h); the exit status is 124 if work is left by then",
+	 CLI_TIME(&timeout_us, 0, "a duration such as 90, 15m or 2h")},
+	{0, "fail-idle", "[D]", "end with 3 after D (default 10s) in which no worker was there",
+	 CLI_BY(take_fail_idle, &fail_idle_us)},
+	CLI_OPTS_REST};
 
 static int wait_for_end(struct cli *cli)
 {
@@ -170,6 +210,8 @@ static int wait_for_end(struct cli *cli)
 		w.timed_out = jobstack_now_us() >= w.until_us;
 		if (w.timed_out)
 			return print_wait_result(&w, CLI_TIMEOUT);
+		if (w.away_us == 0 && watch_idle(&w))
+			return print_wait_result(&w, CLI_IDLE);
 		show_wait(&w);
 		pause = next_pause(&w, pause);
 		if (pause >= JS_SECOND_US)
@@ -188,9 +230,11 @@ static int wait_for_end(struct cli *cli)
 	return cli_stop != 0 ? CLI_NO : cli_fail(cli);
 }
 
-static const char about[] = "Waits until nothing in the stacks is left to do, and no push to them is running. Ends "
-			    "with 0 if all entries are "
-			    "done,\n1 if any is dead or cancelled, 124 if that takes longer than --timeout.";
+static const char about[] =
+	"Waits until nothing in the stacks is left to do, and no push to them is running. Ends "
+	"with 0 if all entries are "
+	"done,\n1 if any is dead or cancelled, 124 if that takes longer than --timeout, 3 if all jobs of "
+	"`jobstack submit` are\nover, no worker is left, and entries are.";
 static const char notes[] = "  jobstack wait mystack --timeout 12h && ./collect.sh";
 static const struct js_opts opts = {"jobstack wait", "[STACK...] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_wait = {&opts, "", CLI_DIES | CLI_EACH | CLI_LOOKS, 0, NULL, wait_for_end};

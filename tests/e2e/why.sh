@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# status --why with Slurm: the jobs of a stack that wait are named, with Slurm's own reason; others' are not.
+# status --why with Slurm: the jobs of a stack that wait are named, with Slurm's own reason; others' are not.  And runs that break
+# before their first entry: status and wait say why, with the job's log, and suggest no command that has just failed.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -28,4 +29,49 @@ running=$(sbatch --parsable --output=/dev/null --job-name=jobstack-mine --wrap '
 check 'one that runs, but no worker yet' wait_for 60 sh -c "jobstack status --why -s mine | grep -q 'its Slurm job $running is RUNNING'"
 is 'without Slurm that is left out' "$(SLURM_CONF=$PWD/there-is-none whys)" 'no_workers 3 are ready, and no worker is running'
 scancel "$held" "$later" "$array" "$running"
+
+# start STACK WORD...: submits one worker for its two entries, held until release; the job's number is in $job
+start() { local s=$1; shift; numbered 1 2 | jobstack push -q -s "$s" >/dev/null; job=$(jobstack submit "$s" --workers 1 --hold --parsable "$@"); }
+release() { scontrol release "$job"; wait_for 100 sh -c "! squeue -h -j $job 2>/dev/null | grep -q ."; }
+again='submit .* --again. continues'
+start queued -- true {}
+text=$(jobstack status queued)
+like 'a job that waits: status tells it' "$text" "no worker is running yet: its Slurm job $job in the partition [^ ]+ is PENDING: JobHeldUser"
+unlike '... and suggests no second one' "$text" "$again"
+like '... it begins, and wait ends with its work' "$(scontrol release "$job"; timeout 300 jobstack wait queued 2>&1)" '2 done, 0 dead, 0 left'
+scontrol create partition=closed nodes=ALL state=down >/dev/null
+start down --partition=closed -- true {}
+scontrol release "$job"
+check 'a partition that is down' wait_for 40 sh -c "jobstack status --why down | grep -q 'its Slurm job $job in the partition closed is PENDING: .*PartitionDown'"
+scancel "$job"
+scontrol delete partition=closed
+printf '#!/bin/sh\nexit 0\n' >mytool
+chmod +x mytool
+PATH=$PATH:$PWD start missing --sbatch "--export=HOME" -- mytool {}
+check 'a command that the node does not have' release
+check '... wait says why, and ends' says 3 "missing: 2 left, but no worker is running: the last one ended .* ago on n[0-9]: can.t run mytool: not found in .*.log: $PWD/jobstack-logs/missing/slurm-$job.out.: correct that first" \
+	timeout 300 jobstack wait -q missing
+unlike '... status does not suggest the same' "$(jobstack status missing)" "$again"
+# a script that goes with its first entry
+printf '#!/bin/sh\nrm -f "$0"\n' >once.sh
+chmod +x once.sh
+start vanished -- ./once.sh {}
+check 'a script that is deleted in the middle' release
+like '... status tells it' "$(jobstack status vanished | tr -d '\n')" 'no worker is running: the last one ended .*: can.t run .*once.sh: .*correct that first'
+mkdir there
+start left --chdir "$PWD/there" --sbatch "--chdir=$PWD" -- true {}
+rmdir there
+check 'a directory that is not there' release
+like '... status tells it' "$(jobstack status left)" 'the last one ended .*: --chdir .*/there: No such file'
+start short --time=1 --margin=10m -- true {}
+check 'a wall time that is too short' release
+like '... status tells it' "$(jobstack status short)" 'the last one ended .*: the job ends in .*: no more entries are started'
+cp "$JOBSTACK_TEST_CNF" own.cnf
+start mute --defaults-file "$PWD/own.cnf" -- true {}
+rm own.cnf
+check 'a job whose worker can not even say why' release
+like '... is known from submit, with its log' "$(jobstack status mute)" "no worker is running: job $job ended as FAILED before a worker began .log: $PWD/jobstack-logs/mute/slurm-$job.out"
+like '... --why as well' "$(jobstack status --why mute)" "no worker is running: job $job ended as FAILED before a worker began .*: correct that first"
+check '... wait ends' says 3 "mute: 2 left, but .*job $job ended as FAILED" timeout 300 jobstack wait -q mute
+check 'wait stays where Slurm can not be asked' fails_with 124 env SLURM_CONF="$PWD/nosuch" jobstack wait -q mute --timeout 12
 finish

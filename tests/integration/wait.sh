@@ -17,7 +17,9 @@ check 'a word is a stack' says 2 'there is no stack "x"' jobstack wait x
 check 'an invalid time' says 2 'takes a duration' jobstack wait --timeout soon
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack wait -s nosuch
 push alone /1
-timeout 300 jobstack wait -s alone 2>alone.err &
+push paused-one /1
+jobstack pause -q -s paused-one
+timeout 300 jobstack wait -q -s alone 2>alone.err &
 alone=$!
 push a /1 /2
 check 'the time runs out' says 124 'the --timeout is over: .jobstack status -s a --why' jobstack wait -s a --timeout 0.3
@@ -72,8 +74,21 @@ import re
 for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", open("w", "rb").read().decode())):
     assert len(line) <= 20, line'
 check 'SIGTERM ends it' fails_with 143 in_pty --out w expect='left' signal=TERM -- jobstack wait -s t
-# nobody works there: that is told once
-check 'no worker: said' wait_for 60 grep -q '1 ready, but the stack has no worker: see .jobstack status -s alone --why.' alone.err
+# nobody works there: that is told once, also with -q, with the reason of the last worker's end and without its command again
+check 'no worker: said' wait_for 60 grep -q 'alone: 1 left, but no worker is running: .jobstack run -s alone COMMAND {}. starts one here' alone.err
+check '--fail-idle ends it' says 3 'alone: 1 left, but no worker is running' timeout 100 jobstack wait -q -s alone --fail-idle=0.2
+check '... not while the stack is paused' fails_with 124 jobstack wait -q -s paused-one --fail-idle=0 --timeout 0.5
+push broken /1
+check 'a command that is not there' fails_with 2 env PATH="$(dirname "$(command -v jobstack)"):/bin" jobstack-worker -s broken -- mytool {}
+check '... is why nobody works there' says 3 "broken: 1 left, but no worker is running: the last one ended .* ago on .*: can.t run mytool: not found in .*: correct that first" \
+	jobstack wait -q -s broken --fail-idle=0
+like '... status tells it' "$(jobstack status -s broken)" $'\nno worker is running: the last one ended .* ago on .*: can.t run mytool: not found in '
+like '... --why, too' "$(jobstack status -s broken --why)" '1 is ready, and no worker is running: the last one ended .*: can.t run mytool: .*: correct that first'
+like '... --why of all stacks does not say more than it has read' "$(jobstack status --why)" $'broken: 1 is ready, and no worker is running: .jobstack run '
+like '... and report' "$(jobstack report -s broken)" 'no worker is running: the last one ended .*: can.t run mytool'
+like '... and programs' "$(jobstack status -s broken --json)" '"idle":"no worker is running: the last one ended .*: can.t run mytool'
+check 'a directory that is not there' fails_with 2 jobstack-worker -s broken --chdir "$PWD/nosuch" -- true {}
+check '... is told, too' says 3 "the last one ended .* --chdir .*/nosuch: No such file" jobstack wait -q -s broken --fail-idle=0
 pop_and_close alone 0
 check '... and waited for' wait $alone
 is '... once' "$(wc -l <alone.err)" 1
