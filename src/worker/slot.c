@@ -531,8 +531,8 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 static int find_full(const struct supervisor *s, const struct slot *slot, int status, struct jobstack_outcome *o,
 		     char reason[REASON_MAX], struct jobstack_error *error)
 {
-	if (status != 0)
-		return find_full_results(s, slot, error->text, error) != 0 ? 1 : status;
+	if (status != 0) /* its log may be on this node's own disk: that is no reason to stop the others */
+		return status;
 	if (o->verdict != JOBSTACK_FAILED || slot->ending != ENDING_NOT || slot->killed[0] != '\0')
 		return 0;
 	if (find_full_results(s, slot, slot->err_tail, error) != 0 || find_full_results(s, slot, reason, error) != 0)

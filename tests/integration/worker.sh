@@ -212,7 +212,8 @@ printf '\xff\xff' | dd of=foreign bs=1 seek=18 conv=notrunc status=none # anothe
 check 'one for another machine' says 2 "can't run ./foreign: neither a program for this machine nor a script" worker -s fault -- ./foreign {}
 check 'an empty one, which a shell would call a success' says 2 "can't run ./nothing: neither a program" worker -s fault -- ./nothing {}
 rm nothing
-check 'one that the entries choose is not the fault of the worker' worker -s chosen -- {} < <(printf '%s\n' true ./plain false ./nothing | jobstack push -q -s chosen --max-attempts 1 >/dev/null)
+printf '%s\n' true ./plain false ./nothing | jobstack push -q -s chosen --max-attempts 1 >/dev/null
+check 'one that the entries choose is not the fault of the worker' worker -s chosen -- {}
 is '... but theirs' "$(jobstack list -t all -s chosen -o entry,state,reason | sed "s|$PWD|.|")" $'1\tdone\t-\n2\tdead\tcan\'t run ./plain: not executable (Permission denied)\n3\tdead\texit 1\n4\tdead\tcan\'t run ./nothing: not found in .'
 check 'one of several words in one' says 2 'leave out the quotes' worker -s fault -- 'cat {}'
 check 'a stack before --' says 2 "options go before --" worker fault -- cat {}
