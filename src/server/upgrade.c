@@ -182,22 +182,33 @@ static int copy_data(const struct js_work *work, const char *kept, struct jobsta
 	return status;
 }
 
+/* Runs TOOL of the server's clients as its administrator, with ARGUMENT. */
+static int run_client(const struct js_work *work, const struct js_program *program, const char *tool,
+		      const char *argument, struct jobstack_error *error)
+{
+	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32];
+	const char *argv[] = {path, defaults, argument, NULL};
+
+	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", work->layout.root);
+	if (js_program_beside(program->path, tool, path) != 0 && js_program_search(tool, work->search, path) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s was not found (package mariadb-client)", tool);
+	return run_step(work, NULL, argv, error);
+}
+
 /* The server works with tables of an older version too, so a failure is only told. */
 void js_upgrade_finish(const struct js_work *work, const struct js_program *program)
 {
-	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32], text[64];
-	const char *argv[] = {path, defaults, "--upgrade-system-tables", NULL};
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct jobstack_error error = JOBSTACK_ERROR_INIT, none = JOBSTACK_ERROR_INIT;
+	char text[64];
 	unsigned had = tables_version(&work->layout, text);
 
 	if (had == 0 || program->mysql || program->version <= had)
 		return;
-	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", work->layout.root);
-	if (js_program_beside(program->path, "mariadb-upgrade", path) != 0 &&
-	    js_program_search("mariadb-upgrade", work->search, path) != 0)
-		(void)js_error_set(&error, JOBSTACK_EFILE, "mariadb-upgrade was not found (package mariadb-client)");
-	else
-		(void)run_step(work, NULL, argv, &error);
+	/* seen with 10.11: its scheduler and the change of the table of events waited for each other for ever */
+	if (run_client(work, program, "mariadb", "--execute=SET GLOBAL event_scheduler=OFF", &error) == 0) {
+		(void)run_client(work, program, "mariadb-upgrade", "--upgrade-system-tables", &error);
+		(void)run_client(work, program, "mariadb", "--execute=SET GLOBAL event_scheduler=ON", &none);
+	}
 	if (error.code != 0)
 		js_log(work->log, JOBSTACK_LOG_WARNING,
 		       "the server's own tables are still those of MariaDB %s: %s; the next `jobstack server start` "
