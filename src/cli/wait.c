@@ -189,7 +189,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_STACKS,
 	{0, "timeout", "D", "wait at most D (90, 15m, 2h); the exit status is 124 if work is left by then",
 	 CLI_TIME(&timeout_us, 0, "a duration such as 90, 15m or 2h")},
-	{0, "fail-idle", "[D]", "end with 3 after D (default 10s) in which no worker was there",
+	{0, "fail-idle", "[D]", "end with status 3 if no worker was there for D (default 10s)",
 	 CLI_BY(take_fail_idle, &fail_idle_us)},
 	CLI_OPTS_REST};
 
@@ -233,8 +233,8 @@ static int wait_for_end(struct cli *cli)
 static const char about[] =
 	"Waits until nothing in the stacks is left to do, and no push to them is running. Ends "
 	"with 0 if all entries are "
-	"done,\n1 if any is dead or cancelled, 124 if that takes longer than --timeout, 3 if all jobs of "
-	"`jobstack submit` are\nover, no worker is left, and entries are.";
+	"done,\n1 if any is dead or cancelled, 3 if entries are left but all jobs of `jobstack submit` are over and no "
+	"worker\nruns, 124 if that takes longer than --timeout.";
 static const char notes[] = "  jobstack wait mystack --timeout 12h && ./collect.sh";
 static const struct js_opts opts = {"jobstack wait", "[STACK...] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_wait = {&opts, "", CLI_DIES | CLI_EACH | CLI_LOOKS, 0, NULL, wait_for_end};

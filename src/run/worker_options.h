@@ -86,7 +86,8 @@ enum {
 		 "never cut)",                                                                                         \
 		 TAKE},                                                                                                \
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
-		 "the file that CMD makes: if it is there already, and no attempt may have left it incomplete, the "   \
+		 "the file that CMD makes: if it is there already, and no earlier attempt can have left it "           \
+		 "incomplete, the "                                                                                    \
 		 "entry is done; if it is missing after exit 0, "                                                      \
 		 "the entry has failed",                                                                               \
 		 TAKE},                                                                                                \

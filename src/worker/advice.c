@@ -141,9 +141,10 @@ const char *advice_doubt(const struct config *c)
 	if ((c->shell || c->commands) && c->shell_program == NULL && !js_child_is_in_path("bash"))
 		return "there is no bash in $PATH, so /bin/sh is used: of a pipeline, only the last part can fail";
 	if (js_template_pipeline(c->template) == JS_PIPELINE_CONDITIONS)
-		return "in this script only the last part of a pipeline can fail, since one is the condition of an if, "
-		       "while, until or !, or || is used: with `set -o pipefail;` in front each part can, but then so "
-		       "can one that `head` or `grep -q` cuts short";
+		return "this script has || or a pipeline as a condition (if, while, until, !), so only the last part "
+		       "of each "
+		       "pipeline counts: to make all parts count, put `set -o pipefail;` in front (then a part that "
+		       "`head` or `grep -q` cuts short fails, too)";
 	if (program != NULL) {
 		(void)snprintf(text, sizeof(text),
 			       "{} is put into the code of %s as it is, so a datapath with blanks or quotes breaks it: "

@@ -417,8 +417,8 @@ static void pause_failing_stack(struct run *r)
 	const char *stack = r->config.stack, *why = r->supervisor.trip;
 
 	if (jobstack_set_state(r->handle, stack, JOBSTACK_PAUSED, why, &error) == 0)
-		speaker_say("%s, so the stack \"%s\" is paused now: correct the cause (see `jobstack list -s %s -t "
-			    "failed` and `jobstack logs -s %s ENTRY`), then `jobstack resume -s %s`",
+		speaker_say("%s, so the stack \"%s\" is paused now: correct the cause (see `jobstack status -s %s` and "
+			    "`jobstack logs -s %s ENTRY`), then `jobstack resume -s %s`",
 			    why, stack, stack, stack, stack);
 	else
 		speaker_say("%s, but the stack could not be paused: %s", why, error.text);

@@ -201,6 +201,8 @@ static void add_next_options(const struct submit *s, const char *after, struct c
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
 	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-", name != NULL ? name : s->cli.stack);
+	if (name != NULL) /* as for the workers: `wait` must know that more will come */
+		cli_words_format(words, "--comment=jobstack:%s", s->cli.stack);
 	(void)cli_words_split(words, "--ntasks=1 --time=30 --requeue"); /* whatever the site's default is */
 	cli_sbatch_output(words, s->logs, "/slurm-%j.out");
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
