@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *i)
 {
@@ -18,7 +19,8 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle 
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_site site = {0};
 
-	if (!i->alone || i->last.job == 0 || !js_slurm_is_here())
+	/* of other users' jobs Slurm may show nothing */
+	if (!i->alone || i->last.job == 0 || i->last.user != geteuid() || !js_slurm_is_here())
 		return;
 	(void)js_site_read(&site, getenv("JOBSTACK_SITE_FILE"), &ignored);
 	budget.every_us = site.slurm_us;

@@ -191,7 +191,9 @@ static int list_entries(struct cli *cli)
 
 	list.columns = view_columns(stdout);
 	list.colours = view_colours(stdout);
-	list.filter.f.tails = (!cli->json && list.fields.n == 0) || view_fields_have(&list.fields, "err_tail");
+	list.filter.f.tails = (!cli->json && list.fields.n == 0 &&
+			       (list.filter.f.states == 0 || (list.filter.f.states & JOBSTACK_IS_DEAD) != 0)) ||
+			      view_fields_have(&list.fields, "err_tail");
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
 	if (list.memory)
 		(void)js_error_memory(&cli->error);

@@ -91,7 +91,7 @@ static int watch_idle(struct waiting *w)
 	struct js_buf why = {0}, next = {0};
 	char now[sizeof(w->told)];
 
-	if (w->last.state != JOBSTACK_OPEN || w->last.workers > 0) {
+	if (w->last.state != JOBSTACK_OPEN || w->last.workers > w->last.silent) {
 		w->alone_us = jobstack_now_us();
 		w->told[0] = '\0';
 	}
@@ -168,13 +168,14 @@ static int read_stack(struct waiting *w)
  * and never as long for all who wait. */
 static int64_t next_pause(const struct waiting *w, int64_t pause)
 {
-	int64_t longest = w->progress.on								? SHOWN_US
-			  : w->last.workers == 0 || w->last.ready + w->last.waiting + w->last.held == 0 ? LAST_US
-													: LONGEST_US,
+	int64_t longest = w->progress.on ? SHOWN_US
+			  : w->last.workers == w->last.silent || w->last.ready + w->last.waiting + w->last.held == 0
+				  ? LAST_US
+				  : LONGEST_US,
 		speaks = w->alone_us + ALONE_US - jobstack_now_us(); /* until then it need not */
 
 	pause += pause / 2;
-	if (w->last.workers == 0 && speaks > 0 && speaks + FIRST_US < longest)
+	if (w->last.workers == w->last.silent && speaks > 0 && speaks + FIRST_US < longest)
 		longest = speaks + FIRST_US;
 	return pause > longest ? longest : pause;
 }

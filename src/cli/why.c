@@ -169,7 +169,8 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 	else if (alive == 0) {
 		struct insight_idle idle = l->idle;
 
-		idle.live = r->asked && r->slurm.code == 0 ? 0 : -1;
+		idle.live =
+			r->asked && r->slurm.code == 0 && (idle.last.job == 0 || idle.last.user == geteuid()) ? 0 : -1;
 		idle.queued[0] = '\0';
 		(void)snprintf(idle.state, sizeof(idle.state), "%s",
 			       r->job[0].job >= idle.last.job ? r->job[0].state : "");

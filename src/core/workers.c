@@ -152,7 +152,7 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 	X(in_job, "w.slurm_job IS NOT NULL", FLAG)                                                                     \
 	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
 	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
-	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "w.started>=f.seen", FLAG)
+	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "EXISTS(SELECT 1 FROM worker x WHERE x.stack_id=s.stack_id AND x.started>=f.seen)", FLAG)
 /* clang-format on */
 
 struct last_call {

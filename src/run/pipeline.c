@@ -4,6 +4,7 @@
  */
 #include "run/pipeline.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The first pipe between TEXT and END, or NULL. */
@@ -30,13 +31,30 @@ static int is_condition(const char *script, const char *begin, const char *end)
 			continue;
 		while (end != NULL && (stop = strstr(stop + 1, end)) != NULL && !is_word(script, stop, end))
 			;
-		if (find_pipe(at, stop != NULL ? stop : at + strlen(at)) != NULL)
+		if (stop != NULL && find_pipe(at, stop) != NULL) /* no shell's `if` without its `then` */
 			return 1;
 	}
 	return 0;
 }
 
-enum js_pipeline js_pipeline_find(const char *script)
+/* Blanks what stands in single quotes: it is text for awk or sed. */
+static void blank_quoted(char *script)
+{
+	int quoted = 0, doubly = 0;
+
+	for (; *script != '\0'; script++) {
+		if (*script == '\\' && !quoted && script[1] != '\0')
+			script++;
+		else if (*script == '"' && !quoted)
+			doubly = !doubly;
+		else if (*script == '\'' && !doubly)
+			quoted = !quoted;
+		else if (quoted)
+			*script = ' ';
+	}
+}
+
+static enum js_pipeline find_in(const char *script)
 {
 	const char *pipe = find_pipe(script, script + strlen(script));
 
@@ -49,10 +67,23 @@ enum js_pipeline js_pipeline_find(const char *script)
 	return strstr(pipe, "&&") != NULL ? JS_PIPELINE_STRICT : JS_PIPELINE_PLAIN;
 }
 
+enum js_pipeline js_pipeline_find(const char *script)
+{
+	char *text = strdup(script);
+	enum js_pipeline found = JS_PIPELINE_CONDITIONS;
+
+	if (text != NULL) {
+		blank_quoted(text);
+		found = find_in(text);
+	}
+	free(text);
+	return found;
+}
+
 const char *js_pipeline_watch(enum js_pipeline kind)
 {
 /* At the end of a script: js is its status, then that of each part of the last pipeline (IFS may be anything). */
-#define AT_END "trap 'js=\"$? ${PIPESTATUS[*]}\"; if [[ $BASH_COMMAND = exit* ]]; then :; "
+#define AT_END "trap 'js=\"$? ${PIPESTATUS[*]}\"; if [[ $BASH_COMMAND = exit\\ [0-9]* ]]; then :; "
 #define SAY                                                                                                            \
 	"elif [[ $js =~ ^[1-9].*[^0-9].*[^0-9]0$ ]]; then echo \"" JS_PIPELINE_FAILED " (${js#* })\" >&2; fi' EXIT; "
 	switch (kind) {

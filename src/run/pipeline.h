@@ -13,7 +13,7 @@ enum js_pipeline {
 	JS_PIPELINE_CONDITIONS, /* only the last part: bash could take the wrong way at an if, or at || */
 };
 
-/* What stands in SCRIPT, in bash's language.  A | in quotes counts too. */
+/* What stands in SCRIPT, in bash's language, outside of single quotes. */
 enum js_pipeline js_pipeline_find(const char *script);
 
 /* What is to be put before such a script, or "".  It wants `bash -o pipefail`, but for JS_PIPELINE_CONDITIONS. */

@@ -205,10 +205,9 @@ void js_upgrade_finish(const struct js_work *work, const struct js_program *prog
 	if (had == 0 || program->mysql || program->version <= had)
 		return;
 	/* seen with 10.11: its scheduler and the change of the table of events waited for each other for ever */
-	if (run_client(work, program, "mariadb", "--execute=SET GLOBAL event_scheduler=OFF", &error) == 0) {
-		(void)run_client(work, program, "mariadb-upgrade", "--upgrade-system-tables", &error);
-		(void)run_client(work, program, "mariadb", "--execute=SET GLOBAL event_scheduler=ON", &none);
-	}
+	(void)run_client(work, program, "mariadb", "--execute=SET GLOBAL event_scheduler=OFF", &none);
+	(void)run_client(work, program, "mariadb-upgrade", "--upgrade-system-tables", &error);
+	(void)run_client(work, program, "mariadb", "--execute=SET GLOBAL event_scheduler=ON", &none);
 	if (error.code != 0)
 		js_log(work->log, JOBSTACK_LOG_WARNING,
 		       "the server's own tables are still those of MariaDB %s: %s; the next `jobstack server start` "

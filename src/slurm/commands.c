@@ -407,8 +407,7 @@ static void take_queued(void *ctx, char *fields[FIELDS_MAX])
 	struct js_slurm_queued out = {
 		.job = number_of(fields[0]), .pending = is_one_of(fields[1], waits), .start_us = time_of(fields[4])};
 
-	out.ended =
-		is_one_of(fields[1], finals) || is_one_of(fields[1], (const char *[]){"COMPLETING", "NODE_FAIL", NULL});
+	out.ended = is_one_of(fields[1], finals); /* one that is COMPLETING, or whose node failed, may be requeued */
 
 	if ((strncmp(fields[7], "jobstack-", 9) != 0 || strcmp(fields[7] + 9, a->stack) != 0) &&
 	    (strncmp(fields[8], "jobstack:", 9) != 0 || strcmp(fields[8] + 9, a->stack) != 0))

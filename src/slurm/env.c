@@ -186,29 +186,46 @@ static void set_number(const char *name, int64_t n, int replace)
 	(void)setenv(name, text, replace);
 }
 
+/* NAMES: each with a NUL, and one more at the end. */
+static void unset_all(const char *names)
+{
+	for (; *names != '\0'; names += strlen(names) + 1)
+		(void)unsetenv(names);
+}
+
 void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned slots)
 {
-	static const char gone[] = "SLURM_NTASKS\0SLURM_NPROCS\0SLURM_NTASKS_PER_NODE\0SLURM_NTASKS_PER_CORE\0"
-				   "SLURM_NTASKS_PER_SOCKET\0SLURM_NTASKS_PER_GPU\0SLURM_STEP_NUM_TASKS\0"
-				   "SLURM_STEP_TASKS_PER_NODE\0SLURM_CPU_BIND\0SLURM_CPU_BIND_VERBOSE\0"
-				   "SLURM_CPU_BIND_TYPE\0SLURM_CPU_BIND_LIST\0SLURM_DISTRIBUTION\0"
-				   "SRUN_CPUS_PER_TASK\0SLURM_OVERLAP\0SLURM_EXACT\0";
-	const char *memory = getenv("SLURM_MEM_PER_NODE"), *tasks = getenv("SLURM_TASKS_PER_NODE");
-	int holds = step != NULL && strtoull(step, NULL, 10) != SLURM_INTERACTIVE && getenv("SLURM_OVERLAP") == NULL;
-	int binds = getenv("SLURM_CPU_BIND") != NULL;
-	int64_t here = tasks != NULL ? strtol(tasks, NULL, 10) : 1; /* workers on this node: "2(x3)" */
+	static const char tasks[] = "SLURM_NTASKS\0SLURM_NPROCS\0SLURM_NTASKS_PER_NODE\0SLURM_NTASKS_PER_CORE\0"
+				    "SLURM_NTASKS_PER_SOCKET\0SLURM_NTASKS_PER_GPU\0SLURM_STEP_NUM_TASKS\0"
+				    "SLURM_STEP_TASKS_PER_NODE\0SLURM_DISTRIBUTION\0SRUN_CPUS_PER_TASK\0";
+	static const char binding[] = "SLURM_CPU_BIND\0SLURM_CPU_BIND_VERBOSE\0SLURM_CPU_BIND_TYPE\0"
+				      "SLURM_CPU_BIND_LIST\0SLURM_OVERLAP\0SLURM_EXACT\0";
+	const char *memory = getenv("SLURM_MEM_PER_NODE"), *workers = getenv("SLURM_TASKS_PER_NODE"),
+		   *on_node = getenv("SLURM_CPUS_ON_NODE");
+	int nested = getenv("JOBSTACK_SLOT") != NULL; /* what is inherited is a slot's share already */
+	int in_step = step != NULL && !nested && strtoull(step, NULL, 10) != SLURM_INTERACTIVE;
+	int holds = in_step && getenv("SLURM_OVERLAP") == NULL, binds = getenv("SLURM_CPU_BIND") != NULL;
+	int64_t here = in_step && workers != NULL ? strtol(workers, NULL, 10) : 1; /* on this node: "2(x3)" */
+	int64_t cpus =
+		in_step || on_node == NULL || env->cpus_per_task > 0 ? env->cpus_per_task : strtol(on_node, NULL, 10);
 
 	if (!env->in_slurm)
 		return;
-	if (memory != NULL) /* with all of it, the steps of two slots would wait for each other */
-		set_number("SLURM_MEM_PER_NODE", strtoll(memory, NULL, 10) / ((here > 1 ? here : 1) * slots), 1);
-	for (const char *name = gone; *name != '\0'; name += strlen(name) + 1)
-		(void)unsetenv(name);
-	set_number("SLURM_NNODES", 1, 1);
-	set_number("SLURM_JOB_NUM_NODES", 1, 1);
-	set_number("SLURM_TASKS_PER_NODE", env->cpus_per_task / slots, 1); /* srun ignores it, mpirun wants it */
-	set_number("SLURM_CPUS_PER_TASK", env->cpus_per_task / slots, 1);
-	set_number("OMP_NUM_THREADS", env->cpus_per_task / slots, 0);
+	unset_all(tasks);
+	if (in_step || slots > 1) { /* else the command has the whole job, perhaps on several nodes */
+		if (memory != NULL) /* with all of it, the steps of two slots would wait for each other */
+			set_number("SLURM_MEM_PER_NODE", strtoll(memory, NULL, 10) / ((here > 1 ? here : 1) * slots),
+				   1);
+		set_number("SLURM_NNODES", 1, 1);
+		set_number("SLURM_JOB_NUM_NODES", 1, 1);
+		set_number("SLURM_TASKS_PER_NODE", cpus / slots, 1); /* srun ignores it, mpirun wants it */
+		set_number("SLURM_CPUS_PER_TASK", cpus / slots, 1);
+	}
+	if (in_step || slots > 1 || env->cpus_per_task > 0)
+		set_number("OMP_NUM_THREADS", cpus / slots, 0);
+	if (nested)
+		return;
+	unset_all(binding);
 	set_number(holds ? "SLURM_OVERLAP" : "SLURM_EXACT", 1, 1);
 	if (holds && binds)
 		(void)setenv("SLURM_CPU_BIND", "none", 1); /* else the steps of all slots get the first CPUs */

@@ -43,6 +43,7 @@ void js_slurm_identify(struct js_slurm_identity *identity, struct jobstack_worke
 
 /* Changes the environment for the commands of a worker with SLOTS slots in the step STEP (NULL: of the batch script),
  * so that srun and mpirun start what the command asks for, not as many tasks as the job has workers.  CPUs and memory
- * are the slot's share.  A step of srun holds the CPUs of the job, and steps of commands must overlap it.  If it was
+ * are the slot's share, but in a batch script with one slot the command has the whole job.  Below another worker, what
+ * that one set stays.  A step of srun holds the CPUs of the job, and steps of commands must overlap it.  If it was
  * made with SLURM_OVERLAP, as in the batch script itself, it holds none: Slurm gives each step CPUs of its own. */
 void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned slots);

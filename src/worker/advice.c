@@ -126,9 +126,13 @@ void advice_array(const struct config *c, const struct js_program *program, stru
 		js_buf_printf(
 			out,
 			"%s reads %s (line %u), which is the number of this worker, and the same for all "
-			"entries\n    --%s%s    # if it takes the file's name from \"$1\" instead\n"
+			"entries\n    --%s%s%s    # %s\n"
 			"    --as-array --%s    # for names that are numbers, as from seq: %s is the entry's name\n",
-			reader, name, line, words.data, named ? "" : " {}", words.data, name);
+			reader, name, line, named && !c->shell ? " env -u " JS_ENV_ARRAY_TASK : "", words.data,
+			named ? "" : " {}",
+			named && !c->shell ? "if it takes its file from {}, and can do without that variable"
+					   : "if it takes the file's name from \"$1\" instead",
+			words.data, name);
 	js_buf_free(&words);
 }
 

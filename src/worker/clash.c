@@ -86,6 +86,8 @@ static int search_list(struct search *s, uint64_t pushed, struct jobstack *handl
 	}
 	if (s->first != 0)
 		status = jobstack_datapaths(handle, stack, &s->first, 1, keep_first, s, error);
+	if (status == 0 && s->first != 0 && s->name.len == strlen(s->name.data))
+		s->first = 0; /* that entry was deleted meanwhile */
 	return status == JOBSTACK_ESTOPPED || s->name.failed ? js_error_memory(error) : status;
 }
 
@@ -100,7 +102,10 @@ static int refuse_pair(const struct search *s, const char *option, const char *s
 		if (at[-1] == '/' && (at == source + 1 || strchr("{/", at[-2]) == NULL))
 			break;
 	js_buf_add(&better, source, (size_t)(at - source));
-	js_buf_printf(&better, "%s%s", behind != NULL ? "{}" : "{#}-", behind != NULL ? behind : at);
+	if (s->config->replace != NULL && s->config->colsep.len == 0) /* then {#} is text */
+		js_buf_printf(&better, "%s%s", s->config->replace, behind != NULL ? behind : at);
+	else
+		js_buf_printf(&better, "%s%s", behind != NULL ? "{}" : "{#}-", behind != NULL ? behind : at);
 	js_buf_shell_word(&word, better.failed ? "" : better.data, better.len);
 	if (word.failed)
 		(void)js_error_memory(error);

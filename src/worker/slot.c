@@ -166,6 +166,18 @@ static int has_result(struct supervisor *s, struct slot *slot, struct jobstack_o
 	return 1;
 }
 
+/* Whether DIR is where each node has a disk of its own: that it is full is no reason to stop the others. */
+static int is_own_disk(const char *dir)
+{
+	static const char *const own[] = {"/tmp", "/dev/shm"};
+	struct stat st, there;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (stat(dir, &st) == 0 && stat(own[i], &there) == 0 && st.st_dev == there.st_dev)
+			return 1;
+	return 0;
+}
+
 /* Tries to write beside the file PATH. */
 static int try_beside(const struct supervisor *s, const char *path, size_t len, struct jobstack_error *error)
 {
@@ -174,7 +186,15 @@ static int try_beside(const struct supervisor *s, const char *path, size_t len, 
 	while (len > 0 && path[len - 1] != '/')
 		len--;
 	(void)snprintf(dir, sizeof(dir), "%.2000s/%.*s", path[0] == '/' ? "" : s->cwd, (int)len, path);
-	return js_capture_full(NULL, dir, error);
+	return is_own_disk(dir) ? 0 : js_capture_full(NULL, dir, error);
+}
+
+/* Where the words of a failure speak of a full disk, or NULL. */
+static const char *says_full(const char *said)
+{
+	const char *full = strstr(said, strerror(ENOSPC));
+
+	return full != NULL ? full : strstr(said, strerror(EDQUOT));
 }
 
 /* Whether SAID, the words of a failure, speaks of a full disk, and nothing can be written beside a path in its line,
@@ -185,10 +205,10 @@ static int find_full_results(const struct supervisor *s, const struct slot *slot
 {
 	static const char between[] = " \t\r\n'\"`:,;()[]<>=\xe2\x80\x98\x99"; /* the last four: GNU's quotes */
 	const struct js_buf *own[] = {&slot->out_path, &slot->err_path, &slot->result};
-	const char *full = strstr(said, strerror(ENOSPC)), *at, *end;
+	const char *full = says_full(said), *at, *end;
 	int status = 0;
 
-	if (full == NULL && (full = strstr(said, strerror(EDQUOT))) == NULL)
+	if (full == NULL)
 		return 0;
 	for (at = full; at > said && at[-1] != '\n'; at--)
 		;
@@ -535,10 +555,13 @@ static int find_full(const struct supervisor *s, const struct slot *slot, int st
 		return status;
 	if (o->verdict != JOBSTACK_FAILED || slot->ending != ENDING_NOT || slot->killed[0] != '\0')
 		return 0;
-	if (find_full_results(s, slot, slot->err_tail, error) != 0 || find_full_results(s, slot, reason, error) != 0)
-		status = 1;
-	else if (slot->out_path.len == 0 || slot->err_path.len == 0)
+	/* with a full disk under its output, the command's own words are lost, too */
+	if ((slot->out_path.len == 0 || slot->err_path.len == 0) &&
+	    (o->err_tail.len == 0 || says_full(slot->err_tail) != NULL || says_full(reason) != NULL))
 		status = js_capture_full(slot->capture, NULL, error);
+	if (status == 0 &&
+	    (find_full_results(s, slot, slot->err_tail, error) != 0 || find_full_results(s, slot, reason, error) != 0))
+		status = 1;
 	if (status == 0)
 		return 0;
 	o->verdict = JOBSTACK_INTERRUPTED;

@@ -172,7 +172,7 @@ seq 3 | jobstack push -q -s array --max-attempts 1 >/dev/null
 export SLURM_ARRAY_TASK_ID=2
 check 'an old script for an array is refused' says 2 $'array.sh reads SLURM_ARRAY_TASK_ID \\(line 3\\).*\n[^\n]*    -- ./array.sh \\{\\} .*\n[^\n]*    --as-array -- ./array.sh ' \
 	worker -s array -- ./array.sh
-check '... in whatever way it is called' says 2 'array.sh reads .* -- nice bash array.sh .\{\}. ' worker -s array -- nice bash array.sh {}
+check '... in whatever way it is called' says 2 'array.sh reads .* -- env -u SLURM_ARRAY_TASK_ID nice bash array.sh .\{\}. ' worker -s array -- nice bash array.sh {}
 check '... also one of Python' says 2 'array.py reads .*line 2' worker -s array -- python3 array.py
 check '... in code' says 2 'CMD reads ' worker -s array -- sh -c 'echo $SLURM_ARRAY_TASK_ID'
 check '... named in a shell script' says 2 'array.sh reads ' worker -s array --shell -- 'cd . && bash array.sh'

@@ -406,11 +406,13 @@ static int keep_line(void *ctx, const struct jobstack_item *item)
 	const char *at = item->argv.data, *end = at + item->argv.len;
 
 	cli_words_free(line);
-	for (; at != NULL && at < end; at += strlen(at) + 1) {
+	if (at == NULL || strcmp(basename(at), "jobstack-worker") != 0)
+		return 0;
+	/* never the program that the database names */
+	cli_words_format(line, "%s/jobstack-worker", js_child_program_dir());
+	cli_words_add(line, "--new-stack");
+	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1)
 		cli_words_add(line, at);
-		if (line->n == 1)
-			cli_words_add(line, "--new-stack");
-	}
 	return 0;
 }
 
