@@ -143,7 +143,7 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 	return read_workers(handle, &sql, &call, error);
 }
 
-/* Of the worker that ended last (w) and the newest job (f). */
+/* Of the worker that ended last (w) and the newest job (f): that with the highest number. */
 /* clang-format off */
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
@@ -152,7 +152,7 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 	X(in_job, "w.slurm_job IS NOT NULL", FLAG)                                                                     \
 	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
 	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
-	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "EXISTS(SELECT 1 FROM worker x WHERE x.stack_id=s.stack_id AND x.started>=f.seen)", FLAG)
+	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "w.started>=f.seen", FLAG)
 /* clang-format on */
 
 struct last_call {
@@ -185,7 +185,7 @@ int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *
 		    " FROM stack s LEFT JOIN worker w ON w.worker_id=(SELECT worker_id FROM worker FORCE "
 		    "INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1) LEFT "
 		    "JOIN fact f ON f.stack_id=s.stack_id AND f.kind=4 AND f.fact=(SELECT fact FROM fact WHERE "
-		    "stack_id=%u AND kind=4 ORDER BY seen DESC LIMIT 1) WHERE s.stack_id=%u",
+		    "stack_id=%u AND kind=4 ORDER BY fact DESC LIMIT 1) WHERE s.stack_id=%u",
 		    s.id, s.id, s.id);
 	return js_db_query(handle->db, &sql, take_last, &call, error);
 }
