@@ -27,7 +27,7 @@ jobstack-worker -q -s one --slots 1 --max-entries 5 -- true
 sql 'SHOW FULL TABLES WHERE table_type="BASE TABLE"' | cut -f1 | grep -v '^jobstack_version$' | sort >tables
 
 # a backup while a worker runs
-jobstack-worker -q -s one --slots 1 --grace 1 --lease 1h -- sh -c '[ $JOBSTACK_ENTRY -lt 8 ] || { touch waits; exec sleep 300; }' 2>worker.err &
+jobstack-worker -q -s one --slots 1 --grace 1 --lease 1h -- sh -c '[ $JOBSTACK_ENTRY -lt 8 ] || { touch waits; exec sleep 3000; }' 2>worker.err &
 worker=$!
 check 'a worker runs' wait_for 30 test -e waits
 check '... and the database knows' wait_for 30 sh -c 'jobstack status -s one --json | grep -q "\"done\":7,"'

@@ -502,11 +502,13 @@ static void test_command_answers(void **state)
 		    "echo '8" M "COMPLETING" M "8" M "N/A" M "9" M "p" M "None" M "jobstack-a@b" M "(null)" M "'\n"
 		    "echo '9" M "REQUEUE_HOLD" M "9" M "0-9%2" M "N/A" M "p" M "held" M "jobstack-a@b" M "" M "'\n");
 	assert_int_equal(js_slurm_queued(&where, 0, "a@b", queued, 3, &n, NULL), 0);
-	assert_int_equal(n, 1);
-	assert_int_equal(queued[0].job, 8);
-	assert_int_equal(queued[1].job, 9);
-	assert_int_equal(queued[1].pending, 1);
-	assert_string_equal(queued[1].tasks, "0-9%2");
+	assert_int_equal(n, 2);
+	assert_int_equal(queued[0].job, 0);
+	assert_int_equal(queued[1].job, 8); /* it may come back */
+	assert_int_equal(queued[1].pending, 0);
+	assert_int_equal(queued[2].job, 9);
+	assert_int_equal(queued[2].pending, 1);
+	assert_string_equal(queued[2].tasks, "0-9%2");
 }
 
 /* Sites limit how often squeue may be called: one call for all jobs, whosever they are. */
