@@ -368,7 +368,8 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 			 struct jobstack_error *error);
 
 /* How the work on a stack came to its last end: of the worker that ended last, and of the newest Slurm job that
- * jobstack_note_job recorded.  Times are how long ago; -1: there is none, and what is about it is 0 or NULL. */
+ * jobstack_note_job recorded.  Times are how long ago; -1: there was no such worker or job, and its members are 0 or
+ * NULL. */
 struct jobstack_last {
 	int64_t ended_us;
 	const char *node, *reason;

@@ -7,7 +7,7 @@
 #pragma once
 
 enum js_pipeline {
-	JS_PIPELINE_NONE,	/* there is none */
+	JS_PIPELINE_NONE,	/* the script has no pipeline */
 	JS_PIPELINE_PLAIN,	/* each part decides, and 141 counts as 0 where the last part ended with 0 */
 	JS_PIPELINE_STRICT,	/* each part decides; 141 is a failure, since a command behind && was skipped for it */
 	JS_PIPELINE_CONDITIONS, /* only the last part: bash could take the wrong way at an if, or at || */

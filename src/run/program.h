@@ -38,8 +38,8 @@ void js_program_free(struct js_program *program);
 int js_program_uses(const char *script, const char *name, unsigned *line);
 
 /* Finds a script of PROGRAM that reads the environment variable NAME, and its LINE.  Of files that are arguments only
- * those are scripts that begin with #! and are executable, unless an interpreter is called (INTERPRETED).  NULL: there
- * is none. */
+ * those are scripts that begin with #! and are executable, unless an interpreter is called (INTERPRETED).  NULL: no
+ * script reads it. */
 const char *js_program_reader(const struct js_program *program, const char *name, int interpreted, unsigned *line);
 
 /* Returns the current version.  Checks the size and time of each file, unless that was done in the last 10 ms, and

@@ -125,7 +125,7 @@ static int is_later_result(const char *path, const struct stat *file, int64_t la
 }
 
 /* Looks for the file that --creates names; RETRY: it was there when an attempt may have died.  Returns 1: it is the
- * result; 0: it is not there; -1: it is there, and is none.  NAME gets its path, or the end of a long one. */
+ * result; 0: it is not there; -1: it is there, but may be incomplete.  NAME gets its path, or the end of a long one. */
 static int find_result(const struct supervisor *s, struct slot *slot, int retry, char name[RESULT_NAME])
 {
 	const struct js_template_values values = values_of(s, slot);
