@@ -28,7 +28,7 @@ struct js_template_syntax {
 	int no_pipefail;
 };
 
-/* In the order of the positional parameters of a shell script, from 1; the first five stand for the name. */
+/* The first five stand for the name. */
 enum js_place {
 	JS_PLACE_NONE,
 	JS_PLACE_DATAPATH,

@@ -8,18 +8,12 @@
 #include "jobstack/jobstack.h"
 #include "run/place.h"
 
-#define JS_SCRIPT_FIELDS 64 /* different placeholders of fields in one script */
-
 struct js_script {
-	const struct js_template_syntax *syntax; /* may be NULL */
-	int bare;				 /* no name is appended */
-	struct js_buf text;			 /* made; to be freed with js_buf_free, whatever the result */
-	struct js_spot fields[JS_SCRIPT_FIELDS]; /* what its parameters from ${JS_PLACE_COUNT} on are */
-	size_t fields_n;
+	struct js_buf text;	    /* to be freed with js_buf_free, whatever the result */
+	struct js_spot places[100]; /* of ${1}, which is always the datapath, ${2}... JS_PLACE_NONE ends it */
 };
 
-/* Puts SOURCE into SCRIPT, whose text is empty, with its placeholders turned into ${1} (the datapath) to ${7} (enum
- * js_place) and, those of fields, ${8} and so on, with the quotes they need; if no name stands in it, "${1}" is
- * appended, unless BARE.  A backslash outside quotes keeps a placeholder from being one.  Returns 0, or JOBSTACK_EUSAGE
- * with what the script can't have. */
-int js_script_make(const char *source, struct js_script *script, struct jobstack_error *error);
+/* Makes SCRIPT, which is all 0, from SOURCE.  If no name stands in it, "${1}" is appended, unless BARE.  A backslash
+ * outside quotes keeps a placeholder from being one.  Returns 0, or JOBSTACK_EUSAGE. */
+int js_script_make(const char *source, const struct js_template_syntax *syntax, int bare, struct js_script *script,
+		   struct jobstack_error *error);

@@ -228,7 +228,7 @@ static int add_shell(struct js_template *t, const char *script, int bare, struct
 static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      int bare, struct jobstack_error *error)
 {
-	struct js_script script = {.syntax = syntax, .bare = bare};
+	struct js_script script = {.places = {{JS_PLACE_NONE, 0}}};
 	struct js_buf source = {0};
 	int rc;
 
@@ -240,7 +240,7 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 		js_buf_str(&source, i > 0 ? " " : "");
 		js_buf_str(&source, words[i]);
 	}
-	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, &script, error);
+	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, syntax, bare, &script, error);
 	JS_THEN(rc, add_shell(*made, source.data, bare, error));
 	if (rc == 0) {
 		add_literal(*made, script.text.data, script.text.len);
@@ -248,13 +248,9 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 		add_literal(*made, "jobstack", strlen("jobstack"));
 		end_word(*made);
 	}
-	for (int i = JS_PLACE_DATAPATH; rc == 0 && i < JS_PLACE_COUNT; i++) {
-		if (!bare || i == JS_PLACE_SLOT)
-			add_whole_placeholder(*made, (enum js_place)i);
-		end_word(*made);
-	}
-	for (size_t i = 0; rc == 0 && i < script.fields_n; i++) {
-		add_placeholder(*made, &script.fields[i]);
+	for (size_t i = 0; rc == 0 && script.places[i].place != JS_PLACE_NONE; i++) {
+		if (!bare || script.places[i].place == JS_PLACE_SLOT)
+			add_placeholder(*made, &script.places[i]);
 		end_word(*made);
 	}
 	js_buf_free(&source);

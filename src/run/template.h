@@ -19,9 +19,9 @@
  * name b in a.
  *
  * As a shell script (js_template_shell) the words are joined with spaces and run as SHELL -c SCRIPT jobstack
- * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT FIELD... (those that stand in it) where each placeholder in SCRIPT has
- * become a quoted positional parameter: the shell never parses a byte of a name.  What the script itself hands to an
- * interpreter (eval, a second sh -c, bash's [[ {} -eq 1 ]]) is beyond this.
+ * DATAPATH PLACEHOLDER... (the others that stand in it) where each placeholder in SCRIPT has become a quoted positional
+ * parameter: the shell never parses a byte of a name.  What the script itself hands to an interpreter (eval, a second
+ * sh -c, bash's [[ {} -eq 1 ]]) is beyond this.
  *
  * bash runs it with pipefail: a pipeline fails if any part of it does, but for what run/pipeline.h says.
  */
@@ -42,9 +42,9 @@ struct js_template;
 int js_template_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, struct jobstack_error *error);
 
-/* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where no
- * quoting can keep the shell from reading the name: in $((...)), after <<, inside $'...' and the like; the text
- * says which; and for a shell that does not read sh's language. */
+/* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where it is not
+ * certain how the shell reads it: in `...`, ${...}, "$(...)", ((...)), $'...' or after <<; the text says what to type;
+ * and for a shell that does not read sh's language. */
 int js_template_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      struct jobstack_error *error);
 

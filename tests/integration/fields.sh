@@ -67,6 +67,6 @@ check '... --chdir says where' worker -s rel --colsep ' ' --chdir here -- cat '{
 is '...' "$(jobstack logs -s rel 1)" content
 
 # run
-printf '%s\n' '1::2' '3::4' | jobstack run -q --colsep :: -s run --shell -- 'echo $(({#}))-{2}-{1}' >/dev/null 2>run.err
+printf '%s\n' '1::2' '3::4' | jobstack run -q --colsep :: -s run --shell -- 'n={#}; echo $((n))-{2}-{1}' >/dev/null 2>run.err
 is 'jobstack run' "$(jobstack logs -s run 1; jobstack logs -s run 2)" $'1-2-1\n2-4-3'
 finish

@@ -62,8 +62,8 @@ for tool in cat gzip; do ln -s "$(command -v $tool)" nobash; done
 jobstack requeue -q -s pipe -t done
 check 'without bash it is /bin/sh, which is said' says 0 '^[^\n]*no bash in .PATH, so /bin/sh is used' env PATH="$PWD/nobash" "$(command -v jobstack-worker)" -s pipe --shell -- "$pipe"
 is '... ' "$(outcomes pipe | tail -1)" '1 3 done 0 -'
-is '--shell=PROGRAM' "$(echo x | jobstack run --dry-run --shell=/bin/dash -- 'echo {}')" "/bin/dash -c 'echo \"\${1}\"' jobstack x x . x x 1 1"
-is '--shell alone takes no word that follows' "$(echo x | jobstack run --dry-run --shell 'echo {}')" "bash -o pipefail -c 'echo \"\${1}\"' jobstack x x . x x 1 1"
+is '--shell=PROGRAM' "$(echo x | jobstack run --dry-run --shell=/bin/dash -- 'echo {}')" "/bin/dash -c 'echo \"\${1}\"' jobstack x"
+is '--shell alone takes no word that follows' "$(echo x | jobstack run --dry-run --shell 'echo {}')" "bash -o pipefail -c 'echo \"\${1}\"' jobstack x"
 check '... which must be one' says 2 "reads sh's language .*not \"tcsh\": write .-- tcsh -c" worker -s pipe --shell=tcsh -- true
 check '--no-pipefail alone' says 2 'can only be used with --shell' worker -s pipe --no-pipefail -- true
 
