@@ -69,13 +69,6 @@ static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 		t->last_field = spot->field;
 }
 
-static void add_whole_placeholder(struct js_template *t, enum js_place place)
-{
-	const struct js_spot spot = {place, 0};
-
-	add_placeholder(t, &spot);
-}
-
 static int parse_template(struct js_template *t, const char *text, struct jobstack_error *error)
 {
 	const char *from = text, *p = text;
@@ -159,7 +152,7 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 		end_word(*made);
 	}
 	if (!bare && !(*made)->named) {
-		add_whole_placeholder(*made, JS_PLACE_DATAPATH);
+		add_placeholder(*made, &(struct js_spot){JS_PLACE_DATAPATH, 0});
 		end_word(*made);
 	}
 	return finish_template(made, rc, error);
