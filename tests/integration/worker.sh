@@ -65,7 +65,7 @@ is '... ' "$(outcomes pipe | tail -1)" '1 3 done 0 -'
 is '--shell=PROGRAM' "$(echo x | jobstack run --dry-run --shell=/bin/dash -- 'echo {}')" "/bin/dash -c 'echo \"\${1}\"' jobstack x"
 is '--shell alone takes no word that follows' "$(echo x | jobstack run --dry-run --shell 'echo {}')" "bash -o pipefail -c 'echo \"\${1}\"' jobstack x"
 check '... which must be one' says 2 "reads sh's language .*not \"tcsh\": write .-- tcsh -c" worker -s pipe --shell=tcsh -- true
-check 'where the name can not be quoted it is refused, with what to type' says 2 'begin it with f=\{/\}; and type "\$f" there' worker -s pipe --shell -- 'cat {} | echo "$(wc -c <{/})"'
+check 'where the name can not be quoted it is refused, with what to type' says 2 'in \$\( or after it: put f=\{/\}; in front, and type "\$f" there' worker -s pipe --shell -- 'cat {} | echo "$(wc -c <{/})"'
 is '... which works' "$(cd sh && echo "a  'b" | tee "a  'b" | jobstack run -q --output - --shell -- 'f={/}; cat {} | echo "$(wc -c <"$f")"')" 6
 check '--no-pipefail alone' says 2 'can only be used with --shell' worker -s pipe --no-pipefail -- true
 
