@@ -216,29 +216,10 @@ static int skip_line(struct cli_input *in, const struct jobstack_bytes *line)
 	return 1;
 }
 
-/* Name I of several lists: the last list runs through its words first. */
-static struct jobstack_bytes combine_lists(struct cli_input *in, size_t i)
-{
-	size_t rest = in->names, at = 0;
-
-	js_buf_reset(&in->name);
-	for (const struct cli_list *l = in->list; l < in->list + in->lists; l++) {
-		if (!l->linked) {
-			rest /= l->n;
-			at = i / rest;
-			i %= rest;
-		}
-		js_buf_str(&in->name, l == in->list ? "" : "\t");
-		js_buf_str(&in->name, l->words[at]);
-	}
-	return (struct jobstack_bytes){in->name.data, in->name.len};
-}
-
 static int next_word(struct cli_input *in, struct jobstack_bytes *datapath)
 {
-	while (in->lines < (in->lists > 1 ? in->names : in->words_n) && cli_stop == 0) {
-		*datapath = in->lists > 1 ? combine_lists(in, in->lines)
-					  : (struct jobstack_bytes){in->words[in->lines], strlen(in->words[in->lines])};
+	while (in->lines < in->words_n && cli_stop == 0) {
+		*datapath = (struct jobstack_bytes){in->words[in->lines], strlen(in->words[in->lines])};
 		in->lines++;
 		if (accept_name(in, datapath))
 			return 0;

@@ -9,22 +9,10 @@
 
 #define CLI_INPUT_SIZE (1 << 16)
 
-#define CLI_LISTS 9 /* after ::: on one command line */
-
-/* Words after a ::: or, LINKED to those of the list before it, after a :::+. */
-struct cli_list {
-	char *const *words;
-	size_t n;
-	int linked;
-};
-
 struct cli_input {
 	const struct cli *cli; /* which says what is wrong with a name */
 	char *const *words;    /* not NULL: the names are WORDS_N words of the command line, and no stream */
 	size_t words_n;
-	struct cli_list list[CLI_LISTS]; /* if there are several, the names are made of one word of each, with a tab */
-	size_t lists, names;		 /* between them; so many names */
-	struct js_buf name;
 	int fd;
 	int nul;	    /* names end with NUL; else with a newline */
 	int crlf;	    /* a carriage return before the newline is not of the name */

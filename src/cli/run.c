@@ -16,7 +16,6 @@
 #include "cli/worker.h"
 #include "insight/stack.h"
 #include "process/child.h"
-#include "run/place.h"
 #include "run/worker_options.h"
 
 #include <errno.h>
@@ -111,72 +110,38 @@ static int begins_list(const char *word)
 	return strncmp(word, ":::", 3) == 0 && word[3 + strspn(word + 3, ":+")] == '\0';
 }
 
-/* Reads the lists from the word AT on, which is the first of the ::: and :::+. */
-static int read_lists(struct cli *cli, struct run *r, size_t at)
+/* Refuses a second list behind the N words of CMD, and shows the line that runs all combinations of two. */
+static int check_lists(struct cli *cli, const struct run *r, size_t n)
 {
-	struct cli_input *in = &r->input;
-	struct cli_list *l = in->list, *head = in->list;
+	char **second = cli->words + n + 1, **last = cli->words + cli->words_n - 1;
+	struct js_buf line = {0};
+	int plain = cli->words[n][3] == '\0', fields;
 
-	for (; at < cli->words_n; at++) {
-		char *word = cli->words[at];
-
-		if (!begins_list(word)) {
-			l->n++;
-			continue;
-		}
-		if (word[3] == ':' || in->lists == CLI_LISTS || (in->lists == 0 && word[3] == '+'))
-			return cli_usage(cli,
-					 "%s: up to %d lists begin with :::, those after the first also with :::+; a "
-					 "file of names is given with -a",
-					 word, CLI_LISTS);
-		l = &in->list[in->lists++];
-		*l = (struct cli_list){cli->words + at + 1, 0, word[3] == '+'};
-	}
-	for (l = in->list; l < in->list + in->lists; l++)
-		if (!l->linked)
-			head = l;
-		else if (l->n < head->n) /* the shorter one counts, as in GNU parallel */
-			head->n = l->n;
-	in->names = 1;
-	for (l = in->list; l < in->list + in->lists; l++)
-		if (!l->linked && __builtin_mul_overflow(in->names, l->n, &in->names))
-			return cli_usage(cli, "the lists (:::) have too many combinations");
-	return 0;
-}
-
-/* Several lists: makes their words the fields of the names. */
-static int use_fields(struct cli *cli, struct run *r)
-{
-	const struct js_template_syntax syntax = {.repl = r->replace, .colsep = "\t"};
-	static char text[CLI_LISTS][4] = {"{1}", "{2}", "{3}", "{4}", "{5}", "{6}", "{7}", "{8}", "{9}"};
-	struct cli_input *in = &r->input;
-	struct js_spot spot;
-	int fields = 0;
-	size_t len;
-
-	if (r->colsep != NULL || in->commands)
-		return cli_usage(cli, "several lists (:::) can't be used with --colsep or --commands");
-	for (size_t i = 0; i < in->words_n; i++)
-		if (strchr(in->words[i], '\t') != NULL || strcmp(in->words[i], "{}") == 0)
-			return cli_usage(cli,
-					 "with several lists (:::) no word of them can be {} or have a tab (CMD ends "
-					 "before the first :::; with --shell it is one word)");
-	for (size_t i = 0; i < r->command.n; i++)
-		for (const char *p = r->command.at[i]; *p != '\0'; p++) {
-			len = js_place_match(r->command.at[i], p, &syntax, &spot);
-			if (len == 0 || !js_place_is_name(spot.place))
-				continue;
-			if (spot.field == 0 || spot.field > in->lists)
-				return cli_usage(cli,
-						 "%.*s can't be used with %zu lists (:::): {1} is the word of the "
-						 "first list, {2} that of the second",
-						 (int)len, p, in->lists);
-			fields = 1;
-		}
-	for (size_t i = 0; i < in->lists && !fields; i++)
-		cli_words_add(&r->command, text[i]);
-	cli_words_add(&r->passed, "--colsep=\t");
-	return 0;
+	while (second <= last && !begins_list(*second))
+		second++;
+	if (second > last && plain)
+		return 0;
+	for (char **w = cli->words; w <= last; w++)
+		plain &= w == second ? (*w)[3] == '\0' : w < second ? strstr(*w, "{}") == NULL : !begins_list(*w);
+	if (!plain || n == 0 || second > last)
+		return cli_usage(cli, "only one list (:::) can be given: write the names to a file, one per line, with "
+				      "a tab between their fields (as paste(1) does), and use -a FILE --colsep '\\t'");
+	js_buf_str(&line, "for a in ");
+	cli_words_quote(&line,
+			&(struct cli_words){.at = cli->words + n + 1, .n = (size_t)(second - cli->words) - n - 1});
+	js_buf_str(&line, "; do for b in ");
+	cli_words_quote(&line, &(struct cli_words){.at = second + 1, .n = (size_t)(last - second)});
+	js_buf_str(&line, "; do printf '%s\\t%s\\n' \"$a\" \"$b\"; done; done | jobstack ");
+	cli_words_quote(&line, &(struct cli_words){.at = cli->argv, .n = r->options + 1});
+	js_buf_str(&line, " --colsep '\\t' -- ");
+	cli_words_quote(&line, &(struct cli_words){.at = cli->words, .n = n});
+	if (line.failed)
+		return cli_no_memory(cli);
+	fields = strstr(line.data, "{1") != NULL || strstr(line.data, "{2") != NULL;
+	cli_tell(cli, "only one list (:::) can be given; for all combinations, type:");
+	(void)fprintf(stderr, "    %s%s\n", line.data, fields ? "" : " {1} {2}");
+	js_buf_free(&line);
+	return CLI_USAGE;
 }
 
 /* Sorts the words into CMD and files: those behind the first :::, or before a -- that does not end the options. */
@@ -190,7 +155,7 @@ static int sort_words(struct cli *cli, struct run *r)
 	if (at < n) {
 		r->input.words = cli->words + at + 1;
 		r->input.words_n = n - at - 1;
-		JS_TRY(read_lists(cli, r, at));
+		JS_TRY(check_lists(cli, r, at));
 		n = at;
 	} else if (strcmp(cli->words[-1], "--") != 0) {
 		for (at = 0; at < n && strcmp(cli->words[at], "--") != 0; at++)
@@ -218,8 +183,6 @@ static int sort_words(struct cli *cli, struct run *r)
 	}
 	while (first < n)
 		cli_words_add(&r->command, cli->words[first++]);
-	if (r->input.lists > 1)
-		JS_TRY(use_fields(cli, r));
 	cli->words = r->command.at;
 	cli->words_n = r->command.n;
 	return r->command.failed ? cli_no_memory(cli) : 0;

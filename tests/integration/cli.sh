@@ -494,18 +494,14 @@ is '... each' "$(jobstack list -s few -t done -o datapath)" $'few/a.nc\nfew/b c.
 is '... the input is still there' "$(cat rest)" other
 is '... before --' "$(timeout 300 jobstack run -s few few/*.nc other -- ./cmd {} {/.} 2>/dev/null | cut -d, -f1)" '1 done'
 combined() { jobstack run --dry-run "$@" </dev/null | tr '\n' '|'; }
-is '... several lists: all combinations' "$(combined echo ::: a 'b c' ::: 1 2)" "echo a 1|echo a 2|echo 'b c' 1|echo 'b c' 2|"
-is '... placeholders' "$(combined echo '{2}-{1/}' x ::: d/a ::: 1 2)" 'echo 1-a x|echo 2-a x|'
-is '... in a shell' "$(jobstack run -q -s sweep --output - -k --slots 2 --shell -- 'echo {1}.{2}' ::: a b ::: 1 2 </dev/null)" $'a.1\na.2\nb.1\nb.2'
-is '... linked' "$(combined echo ::: a b :::+ 1 2 3 ::: x y)" 'echo a 1 x|echo a 1 y|echo b 2 x|echo b 2 y|'
-is '... one is empty' "$(combined echo ::: a :::)" ''
-check '... {}' says 2 "} can't be used with 2 lists .:::.: .1. is the word of the first" jobstack run --dry-run echo {} ::: a ::: b
-check '... too many fields' says 2 "3} can't be used with 2 lists" jobstack run --dry-run echo {3} ::: a ::: b
-check '... nothing to link' says 2 ':::\+: up to 9 lists begin with :::' jobstack run --dry-run echo :::+ a
-check '... files of names' says 2 '::::: up to 9 lists .* a file of names is given with -a' jobstack run --dry-run echo ::: a :::: b
-check '... a command with a ::: in it' says 2 'CMD ends before the first :::' jobstack run --dry-run parallel ::: {} ::: a
-check '... a tab' says 2 'or have a tab' jobstack run --dry-run echo ::: a ::: $'b\tc'
-check '... --colsep' says 2 "can't be used with --colsep or --commands" jobstack run --dry-run --colsep , echo ::: a ::: b
+line=$(jobstack run --dry-run -- ./cmd 'x y' ::: a 'b c' ::: 1 2 2>&1) || true
+like 'several lists are refused, with a line for all combinations' "$line" 'only one list .:::. can be given; for all combinations, type:'
+is '... which can be typed' "$(bash -c "${line##*:}" | tr '\n' '|')" "./cmd 'x y' a 1|./cmd 'x y' a 2|./cmd 'x y' 'b c' 1|./cmd 'x y' 'b c' 2|"
+check '... placeholders' says 2 "done \| jobstack run --dry-run --colsep '.t' -- echo '\{2\}-\{1/\}' x"$'\n*$' jobstack run --dry-run echo '{2}-{1/}' x ::: d/a ::: 1 2
+for list in ':::+ a' '::: a :::+ b' '::: a :::: b' '::: a ::: b ::: c' '{} ::: a ::: b'; do
+	# shellcheck disable=SC2086 # words
+	check "... $list" says 2 'one list .* and use -a FILE --colsep' jobstack run --dry-run echo $list
+done
 check 'a placeholder of GNU parallel' says 2 '\.\.} is a placeholder of GNU parallel .* -I WORD' jobstack run --dry-run echo {..} ::: a
 is '... as text' "$(combined -I W echo {..} W ::: a)" "echo '{..}' a|"
 is '--dry-run: as the options say' "$(printf '1,2\0' | jobstack run --dry-run --defaults-file nosuch -0 --colsep , -- ./cmd {2} {#})" './cmd 2 1'
