@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,17 +133,12 @@ int js_file_mkdirs(const char *path, mode_t mode)
 	return failed ? -1 : 0;
 }
 
-int js_file_make_parent(const char *path)
+int js_file_make_parent(const char *path, mode_t mode)
 {
-	const char *slash = strrchr(path, '/');
-	char *dir = slash == NULL || slash == path ? NULL : strndup(path, (size_t)(slash - path));
-	int status = 0;
+	char *copy = strdup(path);
+	int status = copy == NULL ? -1 : js_file_mkdirs(dirname(copy), mode);
 
-	if (dir != NULL)
-		status = js_file_mkdirs(dir, 0777);
-	else if (slash != NULL && slash != path)
-		status = -1;
-	free(dir);
+	free(copy);
 	return status;
 }
 

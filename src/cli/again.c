@@ -48,8 +48,8 @@ int cli_again_keep(const struct cli *cli, const char *key, char *const words[], 
 	js_buf_printf(&text, "%zu%c", options, '\0');
 	for (; *words != NULL; words++)
 		js_buf_add(&text, *words, strlen(*words) + 1);
-	(void)snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
-	failed = text.failed || js_file_mkdirs(dir, 0700) != 0 || js_file_replace(path, 0600, text.data, text.len) != 0;
+	failed = text.failed || js_file_make_parent(path, 0700) != 0 ||
+		 js_file_replace(path, 0600, text.data, text.len) != 0;
 	if (failed)
 		cli_say(cli, "warning: this command line is not remembered for --again: %s: %s", path, strerror(errno));
 	js_buf_free(&text);

@@ -63,14 +63,13 @@ static int show_index_progress(void *ctx, uint64_t done, uint64_t total)
 /* The program behind the options of a worker, without its directory; NULL: unknown. */
 static const char *find_program(const struct jobstack_item *i)
 {
-	const char *word = i->argv.data, *end = word == NULL ? NULL : word + i->argv.len, *slash;
+	const char *word = i->argv.data, *end = word == NULL ? NULL : word + i->argv.len;
 
 	while (word < end && strcmp(word, "--") != 0)
 		word += strlen(word) + 1;
 	if (word == NULL || end - word <= 3)
 		return NULL;
-	slash = strrchr(word + 3, '/');
-	return slash != NULL ? slash + 1 : word + 3;
+	return basename(word + 3);
 }
 
 static void add_json_line(struct history *h, const struct jobstack_item *i, const char *state)

@@ -276,7 +276,7 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 {
 	if (script->failed)
 		return cli_no_memory(cli);
-	if (js_file_make_parent(path) == 0 && js_file_replace(path, 0644, script->data, script->len) == 0)
+	if (js_file_make_parent(path, 0777) == 0 && js_file_replace(path, 0644, script->data, script->len) == 0)
 		return 0;
 	(void)js_error_file(&cli->error, "can't write the script %s", path);
 	return cli_fail(cli);

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -408,13 +409,9 @@ const char *js_child_program_dir(void)
 {
 	static char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
 
 	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (slash != NULL)
-		*slash = '\0';
-	return path;
+	return dirname(path);
 }
 
 const char *js_child_data_dir(const char *name, const char *installed, const char *source)

@@ -258,7 +258,7 @@ int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 			continue;
 		if (errno != ENOENT || slash == NULL || slash == path || tries++ > 0)
 			break;
-		if (js_file_make_parent(path) != 0)
+		if (js_file_make_parent(path, 0777) != 0)
 			return js_error_file(error, "can't make the directory %.*s", (int)(slash - path), path);
 	}
 	return errno == ELOOP ? js_error_set(error, JOBSTACK_EFILE,

@@ -88,7 +88,7 @@ static int open_log(struct js_packlog *log, struct jobstack_error *error)
 
 	if (log->fd >= 0)
 		return 0;
-	if (js_file_make_parent(path) != 0)
+	if (js_file_make_parent(path, 0777) != 0)
 		return js_error_file(error, "can't make the directory %.*s", (int)(strrchr(path, '/') - path), path);
 	do
 		log->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -449,29 +449,27 @@ static int write_text(struct js_spool_file *file, uint32_t crc, int sync, struct
 
 /* Makes the file's name last: the directory goes to the disk, and the two above it, which may be as new
  * (jobstack-logs/STACK). What can't be opened is left. */
-static int sync_dirs(char *dir)
+static int sync_dirs(char *path)
 {
-	for (int level = 0; level < 3 && *dir != '\0'; level++) {
-		char *slash = strrchr(dir, '/');
+	char *slash;
 
-		if (js_file_sync_dir(dir) < 0)
+	for (int level = 0; level < 3 && (slash = strrchr(path, '/')) != NULL && slash != path; level++) {
+		*slash = '\0';
+		if (js_file_sync_dir(path) < 0)
 			return -1;
-		*(slash == NULL ? dir : slash) = '\0';
 	}
 	return 0;
 }
 
 static int create_file(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
 {
-	char *dir = strdup(file->path.data), *slash = dir == NULL ? NULL : strrchr(dir, '/');
+	char *path = strdup(file->path.data);
 	uint32_t crc;
 	int status;
 
-	if (dir == NULL)
+	if (path == NULL)
 		return js_error_memory(error);
-	if (slash != NULL)
-		*(slash == dir ? slash + 1 : slash) = '\0';
-	if (slash == NULL || js_file_mkdirs(dir, 0777) == 0)
+	if (js_file_make_parent(path, 0777) == 0)
 		file->fd = open(file->path.data, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (file->fd < 0) {
 		status = js_error_file(error, "can't make the spool %s", file->path.data);
@@ -485,10 +483,10 @@ static int create_file(struct js_spool_file *file, const struct js_spool_head *h
 	js_buf_printf(&file->line, " %" PRId64 "%s", head->lease_us, usage_names);
 	add_spool_line(file, &crc);
 	status = write_text(file, crc, 1, error);
-	if (status == 0 && sync_dirs(dir) != 0)
+	if (status == 0 && sync_dirs(path) != 0)
 		status = js_error_file(error, "can't write the spool %s", file->path.data);
 out:
-	free(dir);
+	free(path);
 	return status;
 }
 

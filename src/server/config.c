@@ -208,14 +208,12 @@ static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 
 int js_config_client_check(const char *path, struct jobstack_error *error)
 {
-	char dir[JS_LAYOUT_PATH], *slash;
+	char copy[JS_LAYOUT_PATH], *dir;
 	struct js_buf t = {0};
 	int status = 0;
 
-	memcpy(dir, path, strlen(path) + 1);
-	slash = strrchr(dir, '/');
-	if (slash != NULL && slash != dir)
-		*slash = '\0';
+	memcpy(copy, path, strlen(path) + 1);
+	dir = dirname(copy);
 	if (js_file_mkdirs(dir, 0700) != 0 || access(dir, W_OK | X_OK) != 0)
 		return js_error_access(error, "the directory %s for the client's option file can't be used", dir);
 	if (js_file_read(path, &t) != 0) {

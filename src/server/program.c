@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #include <glob.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,19 +83,13 @@ static int search_places(const char *name, char out[JS_LAYOUT_PATH])
 /* The directory into which a server was unpacked, if it is not /usr.  The server finds its messages by it. */
 static void find_basedir(struct js_program *program)
 {
-	char real[PATH_MAX], *slash;
+	char real[PATH_MAX], *dir = realpath(program->path, real);
 
 	program->basedir[0] = '\0';
-	if (realpath(program->path, real) == NULL)
-		return;
-	for (int i = 0; i < 2; i++) {
-		slash = strrchr(real, '/');
-		if (slash == NULL)
-			return;
-		*slash = '\0';
-	}
-	if (real[0] != '\0' && strcmp(real, "/usr") != 0 && strlen(real) < sizeof(program->basedir))
-		memcpy(program->basedir, real, strlen(real) + 1);
+	if (dir != NULL)
+		dir = dirname(dirname(dir));
+	if (dir != NULL && dir[1] != '\0' && strcmp(dir, "/usr") != 0 && strlen(dir) < sizeof(program->basedir))
+		memcpy(program->basedir, dir, strlen(dir) + 1);
 }
 
 static int find_installer(const char *search, struct js_program *program, struct jobstack_error *error)

@@ -100,29 +100,21 @@ void advice_array(const struct config *c, const struct js_program *program, stru
 	static const char name[] = JS_ENV_ARRAY_TASK;
 	struct js_buf words = {0};
 	const char *reader = NULL;
-	int interpreted = c->shell, named = 0;
-	unsigned line = 1, at;
+	int interpreted = c->shell, named = 0, uses;
+	unsigned line = 1;
 
 	for (size_t i = 0; i < c->words; i++) {
 		const char *word = c->command[i];
-		int uses = js_program_uses(word, name, &at);
 
-		if (c->as_array || uses < 0 || strcmp(word, name) == 0) { /* env NAME=..., env -u NAME */
-			js_buf_free(&words);
-			return;
-		}
-		if (uses > 0) {
-			reader = "CMD";
-			line = at;
-		}
 		interpreted |= one_of(basename(word), interpreters);
 		named |= has_name(c, word);
 		js_buf_char(&words, ' ');
 		js_buf_shell_word(&words, word, strlen(word));
 	}
-	if (reader == NULL)
-		reader = js_program_reader(program, name, interpreted, &line);
-	if (reader != NULL && !words.failed)
+	uses = c->as_array || words.failed || words.len == 0 ? -1 : js_program_uses(words.data, name, &line);
+	if (uses >= 0)
+		reader = uses > 0 ? "CMD" : js_program_reader(program, name, interpreted, &line);
+	if (reader != NULL)
 		js_buf_printf(
 			out,
 			"%s reads %s (line %u), which is the number of this worker, and the same for all "

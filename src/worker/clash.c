@@ -91,21 +91,16 @@ static int search_list(struct search *s, uint64_t pushed, struct jobstack *handl
 	return status == JOBSTACK_ESTOPPED || s->name.failed ? js_error_memory(error) : status;
 }
 
-/* A template that works: the number of the entry before the last part, or {} for {.}. */
+/* A template that works: with the number of the entry before the suffix. */
 static int refuse_pair(const struct search *s, const char *option, const char *source, struct jobstack_error *error)
 {
-	const char *at = strstr(source, "{.}"), *first = s->name.data + strlen(s->name.data) + 1;
+	const char *dot = strrchr(source, '.'), *first = s->name.data + strlen(s->name.data) + 1;
+	const char *suffix = dot != NULL && strpbrk(dot, "/}") == NULL ? dot : source + strlen(source);
+	/* with -I, {#} is text */
+	const char *number = s->config->replace != NULL && s->config->colsep.len == 0 ? s->config->replace : "{#}";
 	struct js_buf better = {0}, word = {0};
-	const char *behind = at != NULL ? at + 3 : NULL;
 
-	for (at = at != NULL ? at : source + strlen(source); behind == NULL && at > source; at--)
-		if (at[-1] == '/' && (at == source + 1 || strchr("{/", at[-2]) == NULL))
-			break;
-	js_buf_add(&better, source, (size_t)(at - source));
-	if (s->config->replace != NULL && s->config->colsep.len == 0) /* then {#} is text */
-		js_buf_printf(&better, "%s%s", s->config->replace, behind != NULL ? behind : at);
-	else
-		js_buf_printf(&better, "%s%s", behind != NULL ? "{}" : "{#}-", behind != NULL ? behind : at);
+	js_buf_printf(&better, "%.*s-%s%s", (int)(suffix - source), source, number, suffix);
 	js_buf_shell_word(&word, better.failed ? "" : better.data, better.len);
 	if (word.failed)
 		(void)js_error_memory(error);

@@ -60,7 +60,6 @@ static void add_event(struct events *e, const struct jobstack_outcome *o, struct
 {
 	const struct events_source *s = &e->source;
 	const int64_t took_us = o->started_us > 0 && o->ended_us >= o->started_us ? o->ended_us - o->started_us : -1;
-	const char *name = s->program == NULL ? NULL : strrchr(s->program, '/');
 
 	(void)view_json_line(
 		VIEW_OBJECT(KEY_TEXT("event", "attempt"), KEY_COUNT("version", 1), KEY_COUNT("number", ++e->made),
@@ -68,7 +67,7 @@ static void add_event(struct events *e, const struct jobstack_outcome *o, struct
 			    KEY_TEXT("job", s->job), KEY_TEXT("array_job", s->array_job),
 			    KEY_TEXT("array_task", s->array_task), KEY_TEXT("stack", s->stack),
 			    KEY_COUNT("entry", o->entry), KEY_COUNT("attempt", o->attempt),
-			    KEY_TEXT("program", name == NULL ? s->program : name + 1),
+			    KEY_TEXT("program", s->program == NULL ? NULL : basename(s->program)),
 			    KEY_INT("program_version", o->program, o->program >= 0),
 			    KEY_TEXT("outcome", outcome_word(o->verdict)),
 			    KEY_INT("exit_code", o->exit_code, o->exit_code >= 0),

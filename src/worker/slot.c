@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,20 +92,14 @@ static int open_own_file(const struct js_template *template, const struct js_tem
 	return js_capture_open(path->data, fd, error);
 }
 
-/* Makes a file beside PATH and removes it: ST gets what it was, so its time is the present.  0, or -1. */
+/* ST gets what a new file beside PATH is, so its time is the present.  0, or -1. */
 static int make_file_beside(const char *path, struct stat *st)
 {
-	char name[4096 + 32];
-	int dir = (int)(strrchr(path, '/') == NULL ? 0 : strrchr(path, '/') + 1 - path), fd, status;
+	char *copy = strdup(path);
+	int fd = copy == NULL ? -1 : js_capture_temporary(dirname(copy)), status = fd < 0 ? -1 : fstat(fd, st);
 
-	if (snprintf(name, sizeof(name), "%.*s.jobstack-time-XXXXXX", dir, path) >= (int)sizeof(name))
-		return -1;
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	status = fstat(fd, st);
-	(void)unlink(name);
-	(void)close(fd);
+	js_file_close(&fd);
+	free(copy);
 	return status;
 }
 

@@ -510,17 +510,17 @@ check '... a bad name' says 1 'line 2 was refused' sh -c 'printf "a\nb\0c\n" | j
 # two entries, one result: refused before anything starts
 results() { timeout 300 jobstack run -s clash "$@" --shell -- 'touch clash.ran; mkdir -p made/{//}; echo >made/{/.}.nc; echo >made/{}.nc'; }
 printf '%s\n' d1/x.dat d1/y.dat d2/x.dat >clashing
-check 'two entries, one --output' says 2 '"d1/x.dat" and "d2/x.dat" both have --output "res/x.dat.out".*use --output=.res/\{#}-\{/}.out.' results --output 'res/{/}.out' -a clashing
-check '... one --creates' says 2 'both have --creates "made/x.nc".*use --creates=.made/\{#}-\{/\.}.nc., and let the command' results --creates 'made/{/.}.nc' </dev/null
+check 'two entries, one --output' says 2 '"d1/x.dat" and "d2/x.dat" both have --output "res/x.dat.out".*use --output=.res/\{/}-\{#}.out.' results --output 'res/{/}.out' -a clashing
+check '... one --creates' says 2 'both have --creates "made/x.nc".*use --creates=.made/\{/\.}-\{#}.nc., and let the command' results --creates 'made/{/.}.nc' </dev/null
 check '... one --error' says 2 'both have --error "x.dat"' results --error '{/}' </dev/null
 check '... of a command with -I' says 2 'both have --creates "x.dat-\{}"' results -I @ --creates '{/}-{}' </dev/null
-check '... one file for all' says 2 '"d1/x.dat" and "d1/y.dat" both have --creates "made".*use --creates=.\{#}-made.' results --creates made </dev/null
+check '... one file for all' says 2 '"d1/x.dat" and "d1/y.dat" both have --creates "made".*use --creates=.made-\{#}.' results --creates made </dev/null
 check '... by submit' says 2 '"d1/x.dat" and "d2/x.dat" both have --output "x.dat"' jobstack submit clash --workers 1 --dry-run --output '{/}' -- true
 check '... nothing has run' test ! -e clash.ran -a ! -e res -a ! -e jobstack-logs/clash
 is '... the names are there' "$(ledger clash)" '0 0 3 0 0 0'
 check '... a template that works' results -q --output 'res/{//}/{/}.out' --creates 'made/{}.nc' </dev/null
 is '... runs them' "$(ledger clash) $(ls res/d1 res/d2 | tr '\n' ' ')" '3 0 0 0 0 0 res/d1: x.dat.out y.dat.out  res/d2: x.dat.out '
-check 'an extension is part of the name' says 2 'both have --creates "d/x.png".*use --creates=.\{}.png.' jobstack run -s clash2 --creates '{.}.png' true ::: d/x.dat d/x.txt
+check 'an extension is part of the name' says 2 'both have --creates "d/x.png".*use --creates=.\{\.}-\{#}.png.' jobstack run -s clash2 --creates '{.}.png' true ::: d/x.dat d/x.txt
 printf '/d/x\n/d/x\n/e/y\n' | jobstack push -q -s same >/dev/null
 check 'the same name twice is no clash' worker -s same --dry-run --output '{/}' -- true
 check 'nor are names without a common result' timeout 300 jobstack run -q -s noclash --output 'noclash/{/}' true ::: 'd1/x y' d2/y

@@ -306,14 +306,12 @@ static int run_server_run(struct cli *cli, struct js_server_options *options, co
 /* The name of the account: the name of the file, without .cnf. */
 static int run_server_share(struct cli *cli, const struct js_server_options *options)
 {
-	const char *slash = read_only != NULL ? strrchr(read_only, '/') : NULL, *base;
 	struct js_server_info info;
 	char name[300];
 
 	if ((read_only == NULL) == (removed == NULL))
 		return cli_usage(cli, "give one of --read-only FILE and --remove NAME");
-	base = removed != NULL ? removed : slash != NULL ? slash + 1 : read_only;
-	(void)snprintf(name, sizeof(name), "%s", base);
+	(void)snprintf(name, sizeof(name), "%s", removed != NULL ? removed : basename(read_only));
 	if (removed == NULL && strlen(name) > 4 && strcmp(name + strlen(name) - 4, ".cnf") == 0)
 		name[strlen(name) - 4] = '\0';
 	if (js_server_share(options, name, read_only, &info, &cli->error) != 0)
@@ -329,7 +327,7 @@ static int run_server_share(struct cli *cli, const struct js_server_options *opt
 		(void)printf(
 			"the account read-%s may only read\nhand over both files, to be kept in one directory, mode "
 			"600: %s and its certificate %.*s-ca.pem\n`jobstack server share --remove %s` ends it\n",
-			name, read_only, (int)(base - read_only + (long)strlen(name)), read_only, name);
+			name, read_only, (int)(basename(read_only) - read_only + (long)strlen(name)), read_only, name);
 	return CLI_YES;
 }
 
