@@ -146,18 +146,18 @@ int cli_fail(struct cli *cli);
 /* What to do about the error in cli->error, or NULL. */
 const char *cli_remedy(const struct cli *cli);
 
-/* Prints a usage error in the same form, and returns CLI_USAGE. */
-int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Print a line on standard error, as view_safe_words makes it; cli_say does not if quiet. */
-void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Print a line on standard error, as view_safe_words makes it; cli_say does not if quiet, cli_usage is CLI_USAGE. */
+void cli_message(const struct cli *cli, const char *end, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define cli_tell(cli, ...) cli_message(cli, "\n", __VA_ARGS__)
+#define cli_say(cli, ...) cli_message(cli, NULL, __VA_ARGS__)
+#define cli_usage(cli, ...) (cli_message(cli, ": see --help\n", __VA_ARGS__), CLI_USAGE)
 
 /* For commands that delete data, give up work or undo it, unless each entry is named: says what will be done, and asks.
  * Returns 0 to do it, or CLI_NO.  It asks only on a terminal and without --yes; else it returns 0 and prints nothing.
  * cli_asks: would it ask?  Then count before. */
-int cli_confirm(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define cli_confirm(cli, ...) (cli_asks(cli) ? cli_message(cli, "? [y/N] ", __VA_ARGS__), cli_answer(cli) : 0)
 int cli_asks(const struct cli *cli);
+int cli_answer(const struct cli *cli);
 
 /* Prints OBJECT (NULL: there was no memory for it) on a line of standard output, and frees it: CLI_YES, or CLI_BUG. */
 int cli_print_json(json_t *object);

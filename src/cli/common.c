@@ -429,50 +429,23 @@ int cli_print_json(json_t *object)
 	return bad == 0 ? CLI_YES : CLI_BUG;
 }
 
-/* On standard error: the command, the words, and END. */
-__attribute__((format(printf, 2, 0))) static void print_message(const struct cli *cli, const char *format, va_list args,
-								const char *end)
+void cli_message(const struct cli *cli, const char *end, const char *format, ...)
 {
 	struct js_buf line = {0};
 	char *words = NULL;
-
-	if (vasprintf(&words, format, args) < 0)
-		words = NULL;
-	js_buf_printf(&line, "%s: ", cli->opts->command);
-	view_safe_words(&line, words != NULL ? words : format);
-	(void)fprintf(stderr, "%s%s", line.data != NULL ? line.data : format, end);
-	js_buf_free(&line);
-	free(words);
-}
-
-int cli_usage(struct cli *cli, const char *format, ...)
-{
 	va_list args;
 
-	va_start(args, format);
-	print_message(cli, format, args, ": see --help\n");
-	va_end(args);
-	return CLI_USAGE;
-}
-
-void cli_tell(const struct cli *cli, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_message(cli, format, args, "\n");
-	va_end(args);
-}
-
-void cli_say(const struct cli *cli, const char *format, ...)
-{
-	va_list args;
-
-	if (cli->quiet)
+	if (end == NULL && cli->quiet)
 		return;
 	va_start(args, format);
-	print_message(cli, format, args, "\n");
+	if (vasprintf(&words, format, args) < 0)
+		words = NULL;
 	va_end(args);
+	js_buf_printf(&line, "%s: ", cli->opts->command);
+	view_safe_words(&line, words != NULL ? words : format);
+	(void)fprintf(stderr, "%s%s", line.data != NULL ? line.data : format, end != NULL ? end : "\n");
+	js_buf_free(&line);
+	free(words);
 }
 
 int cli_asks(const struct cli *cli)
@@ -480,16 +453,10 @@ int cli_asks(const struct cli *cli)
 	return !cli->yes && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
-int cli_confirm(struct cli *cli, const char *format, ...)
+int cli_answer(const struct cli *cli)
 {
 	char answer[16] = "";
-	va_list args;
 
-	if (!cli_asks(cli))
-		return 0;
-	va_start(args, format);
-	print_message(cli, format, args, "? [y/N] ");
-	va_end(args);
 	if (fgets(answer, sizeof(answer), stdin) == NULL) /* Ctrl-C or Ctrl-D ends no line */
 		(void)fputs("\n", stderr);
 	if (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0)
