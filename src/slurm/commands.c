@@ -245,7 +245,6 @@ static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 	out->terminal = is_one_of(state, finals);
 	out->restarts = (int32_t)number_of(fields[2]);
 	out->array_job = number_of(fields[4]);
-	out->submit_us = time_of(fields[5]);
 	out->start_us = begun ? time_of(fields[6]) : -1;
 	out->end_us = begun ? time_of(fields[7]) : -1;
 	out->exit_code = -1;
@@ -383,8 +382,6 @@ static int read_conf(struct js_slurm_conf *out, char *error, size_t error_size)
 		(void)sscanf(line, "ClusterName = %127s", out->cluster);
 		if (sscanf(line, "KillWait = %u sec", &n) == 1)
 			out->kill_wait_us = n * JS_SECOND_US;
-		if (sscanf(line, "SlurmdTimeout = %u sec", &n) == 1)
-			out->slurmd_timeout_us = n * JS_SECOND_US;
 	}
 	n = s.status == 0 && out->cluster[0] != '\0';
 	if (n == 0)

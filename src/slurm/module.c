@@ -128,7 +128,6 @@ static void fill_job(struct js_slurm_job *out, const slurm_job_info_t *record)
 	fill_state(out, record->job_state);
 	out->restarts = record->restart_cnt;
 	out->array_job = record->array_job_id;
-	out->submit_us = to_microseconds(record->submit_time);
 	/* of a job that waits, these are guesses of the scheduler's */
 	out->start_us = base != JOB_PENDING ? to_microseconds(record->start_time) : -1;
 	out->end_us = base != JOB_PENDING ? to_microseconds(record->end_time) : -1;
@@ -269,7 +268,6 @@ static int read_slurm_conf(struct js_slurm_conf *out, char *error, size_t error_
 	if (slurm_load_ctl_conf(0, &answer) != 0)
 		return report_slurm_error(error, error_size);
 	out->kill_wait_us = (int64_t)answer->kill_wait * 1000000;
-	out->slurmd_timeout_us = (int64_t)answer->slurmd_timeout * 1000000;
 	(void)snprintf(out->cluster, sizeof(out->cluster), "%s",
 		       answer->cluster_name != NULL ? answer->cluster_name : "");
 	free_conf(answer);

@@ -21,13 +21,13 @@ struct js_slurm_job {
 	/* It ended for good, and no part of it is still being ended.  NODE_FAIL is not terminal: on a node that was cut
 	 * off the tasks run on. */
 	int32_t terminal;
-	int32_t exit_code, signal;	     /* of the job, -1 and 0 before its end */
-	int32_t restarts;		     /* how often it was requeued: the same number, another job */
-	uint32_t array_job;		     /* of an array's element, else 0 */
-	int64_t submit_us, start_us, end_us; /* the end of a running job is its time limit */
-	char state[64];	      /* "RUNNING", "NODE_FAIL"; "CANCELLED+COMPLETING" while it is being ended */
-	char nodes[4096];     /* "n[1-4,7]", cut at this length; "" if it has none */
-	char batch_host[256]; /* the node of its batch script; "" if it has none */
+	int32_t exit_code, signal; /* of the job, -1 and 0 before its end */
+	int32_t restarts;	   /* how often it was requeued: the same number, another job */
+	uint32_t array_job;	   /* of an array's element, else 0 */
+	int64_t start_us, end_us;  /* the end of a running job is its time limit */
+	char state[64];		   /* "RUNNING", "NODE_FAIL"; "CANCELLED+COMPLETING" while it is being ended */
+	char nodes[4096];	   /* "n[1-4,7]", cut at this length; "" if it has none */
+	char batch_host[256];	   /* the node of its batch script; "" if it has none */
 };
 
 /* A step, to ask about: of whom JOB, STEP and NODE are filled in before, and the rest is the answer. */
@@ -54,8 +54,7 @@ struct js_slurm_queued {
 
 /* How the cluster is set up. */
 struct js_slurm_conf {
-	int64_t kill_wait_us;	   /* between TERM and KILL */
-	int64_t slurmd_timeout_us; /* until a node that does not respond is DOWN; 0: never */
+	int64_t kill_wait_us; /* between TERM and KILL */
 	char cluster[128];
 	/* query.c's: Slurm's own commands were asked, since there is no module that can be used (why: NO_MODULE; "" if
 	 * they were chosen) */
@@ -65,7 +64,7 @@ struct js_slurm_conf {
 
 /* The module's table, its one exported symbol.  Each asks libslurm, and returns 0, or -1 with ERROR filled; 0 as well
  * for a job that is not known.  A table of another ABI number is not used. */
-#define JS_SLURM_ABI 5u
+#define JS_SLURM_ABI 6u
 #define JS_SLURM_SYMBOL "jobstack_slurm_ops"
 struct js_slurm_ops {
 	unsigned abi;
