@@ -15,7 +15,6 @@
 #include "core/stream.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define UNIT 64 /* numbers per bit, at least */
 #define UNITS_MAX (UINT64_C(1) << 24)

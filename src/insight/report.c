@@ -7,9 +7,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "insight/nodes.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#define SURE 3.0 /* standard errors */
 
 int insight_report_so_far(const struct insight_report *r)
 {
@@ -92,6 +95,48 @@ size_t insight_report_steps(const struct insight_report *r, struct insight_step 
 	return to - from + 1;
 }
 
+/* Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1. */
+static double share_bound(double part, double all, int side)
+{
+	double z2 = SURE * SURE, p = part / all;
+
+	return (p + z2 / (2 * all) + side * SURE * sqrt(p * (1 - p) / all + z2 / (4 * all * all))) / (1 + z2 / all);
+}
+
+static double count_bad(const struct insight_tally_node *n)
+{
+	return (double)(n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST]);
+}
+
+/* Sets FAILS of each node whose share of failed and lost attempts is more than twice that elsewhere, even if both are
+ * off by three standard errors.  Sets SLOW of each node whose done attempts take over a quarter longer than elsewhere,
+ * even if its own mean is off by three standard errors. */
+static void judge_nodes(struct insight_tally *t)
+{
+	struct insight_tally_node *node = t->node;
+	size_t n = t->node_n;
+	double bad = 0, ended = 0, done = 0, us = 0;
+
+	for (size_t i = 0; i < n; i++) { /* an interrupted attempt says nothing about its node */
+		bad += count_bad(&node[i]);
+		ended += count_bad(&node[i]) + (double)node[i].n[JOBSTACK_DONE];
+		done += (double)node[i].took.n;
+		us += node[i].took.mean * (double)node[i].took.n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct insight_tally_node *one = &node[i];
+		double here = count_bad(one) + (double)one->n[JOBSTACK_DONE], took = (double)one->took.n;
+
+		one->fails =
+			here > 0 && ended > here &&
+			share_bound(count_bad(one), here, -1) > 2 * share_bound(bad - count_bad(one), ended - here, 1);
+		if (one->took.n < 2 || done <= took)
+			continue;
+		one->slow = one->took.mean - SURE * sqrt(one->took.squares / (took - 1) / took) >
+			    1.25 * (us - one->took.mean * took) / (done - took);
+	}
+}
+
 static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct insight_pass *pass,
 			 struct jobstack_error *error)
 {
@@ -101,7 +146,7 @@ static int read_attempts(struct jobstack *handle, const char *name, struct insig
 	o.within_us = r->within_us;
 	o.no_datapath = 1;
 	JS_TRY(insight_tally_read(handle, name, &o, pass, error));
-	insight_nodes_judge(r->tally);
+	judge_nodes(r->tally);
 	insight_tally_end(r->tally);
 	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_STEPS);
 	return 0;
@@ -127,6 +172,22 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 		entry[i] = r->tally->slow[i].entry;
 	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
 	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
+}
+
+static int keep_package(void *ctx, const struct jobstack_stack_package *package)
+{
+	struct insight_report *r = ctx;
+	struct insight_packages *all = &r->packages;
+
+	if (all->n == INSIGHT_PACKAGES || insight_share_hides_package(r->share, package->name)) {
+		all->more++;
+		return 0;
+	}
+	(void)snprintf(all->at[all->n].name, sizeof(all->at[0].name), "%s", package->name);
+	(void)snprintf(all->at[all->n].version, sizeof(all->at[0].version), "%s", package->version);
+	all->at[all->n].entries = package->entries;
+	all->at[all->n++].nodes = package->nodes;
+	return 0;
 }
 
 /* Called last, so that no view can show what is left out. */
@@ -155,7 +216,7 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
-	JS_THEN(status, insight_packages_read(&r->packages, handle, name, r->share, error));
+	JS_THEN(status, jobstack_stack_packages(handle, name, keep_package, r, error));
 	if (status == 0 && insight_report_so_far(r))
 		status = jobstack_pace(handle, name, &r->pace, error);
 	if (status == 0 && r->share == NULL)

@@ -6,7 +6,6 @@
 
 #include "insight/advice.h"
 #include "insight/facts.h"
-#include "insight/packages.h"
 #include "insight/failures.h"
 #include "insight/share.h"
 #include "insight/stack.h"
@@ -14,6 +13,18 @@
 
 #define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
 #define INSIGHT_REPORT_STEPS 48 /* as a graph */
+
+#define INSIGHT_PACKAGES 25
+
+/* The Python packages of a stack that most attempts imported. */
+struct insight_packages {
+	struct {
+		char name[128], version[64];
+		uint64_t entries, nodes;
+	} at[INSIGHT_PACKAGES];
+	size_t n;
+	uint64_t more; /* packages without room, or left out */
+};
 
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
 struct insight_report {

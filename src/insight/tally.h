@@ -6,7 +6,6 @@
 
 #include "base/sketch.h"
 #include "base/timeline.h"
-#include "insight/spread.h"
 #include "jobstack/jobstack.h"
 
 #include <stddef.h>
@@ -28,6 +27,17 @@
 enum insight_event { INSIGHT_DONE, INSIGHT_NOT_DONE, INSIGHT_FAILED, INSIGHT_BUSY, INSIGHT_WORKER };
 _Static_assert(INSIGHT_WORKER < JS_TIMELINE_KINDS, "a timeline counts all of them");
 
+/* Mean and variation of any number of values, in one pass (B. P. Welford, Technometrics 4, 1962).  Starts as {0}. */
+struct insight_spread {
+	uint64_t n;
+	double mean, squares; /* of the differences from the mean, summed */
+};
+
+void insight_spread_add(struct insight_spread *spread, double value);
+
+/* The coefficient of variation: the standard deviation as a share of the mean; -1: fewer than two values, or all 0. */
+double insight_spread_cv(const struct insight_spread *spread);
+
 /* What an attempt, or a file, does mostly: it reads at least three times as much as it writes, or the other way round.
  */
 enum insight_kind { INSIGHT_READS, INSIGHT_WRITES, INSIGHT_BOTH, INSIGHT_KINDS };
@@ -42,7 +52,7 @@ struct insight_tally_node {
 	struct insight_spread took;  /* of its done attempts, in microseconds */
 	struct insight_spread moved; /* bytes that they read and wrote per second */
 	uint32_t heat;		     /* its place in the tally's HEAT plus 1; 0: none */
-	int fails, slow;	     /* more, or longer, than elsewhere, beyond chance: see insight_nodes_judge */
+	int fails, slow;	     /* more, or longer, than elsewhere, beyond chance: see insight/report.c */
 };
 
 struct insight_tally_cause {

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "jobstack/jobstack.h"
 
 struct js_packages;

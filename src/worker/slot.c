@@ -11,7 +11,6 @@
 #include "worker/speaker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
