@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "core/batch.h"
-#include "core/homes.h"
 #include "core/stream.h"
 
 #include <inttypes.h>

@@ -7,11 +7,15 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/num.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Pops use homes from this many workers and this commit time on. */
+#define HOMES_FROM 4
+#define SLOW_COMMIT_US 1000
 #define LEASE_US INT64_C(300000000)
 #define IDLE_S 600 /* after so long the server ends an idle connection (db/session.c) */
 #define IDLE_MOST_S 31536000
@@ -172,4 +176,20 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 
 	js_span_promote_sql(&sql, &w->stack);
 	return js_db_commit(w->handle->db, &sql, NULL, error);
+}
+
+void js_homes_count(struct jobstack_worker *w)
+{
+	w->homes = w->can_have_homes && !w->stack.limited && w->workers >= HOMES_FROM &&
+				   w->commit_us >= SLOW_COMMIT_US && js_db_has_user_locks(w->handle->db)
+			   ? JS_SPAN_HOMES
+			   : 0;
+}
+
+void js_homes_draw(struct jobstack_worker *w, struct js_pop *pop)
+{
+	if (w->dice == 0)
+		w->dice = w->id * 2654435761u + 88172645463325252u;
+	pop->homes = w->homes;
+	pop->home = w->homes > 0 ? (unsigned)js_num_jitter(&w->dice, w->homes + 1) : 0;
 }

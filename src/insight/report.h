@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "insight/advice.h"
 #include "insight/facts.h"
 #include "insight/failures.h"
 #include "insight/share.h"
@@ -14,6 +13,7 @@
 #define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
 #define INSIGHT_REPORT_STEPS 48 /* as a graph */
 
+#define INSIGHT_FEW 20 /* with fewer done entries the advice is a guess */
 #define INSIGHT_PACKAGES 25
 
 /* The Python packages of a stack that most attempts imported. */
@@ -24,6 +24,22 @@ struct insight_packages {
 	} at[INSIGHT_PACKAGES];
 	size_t n;
 	uint64_t more; /* packages without room, or left out */
+};
+
+/* What the next run should request, computed from the last one.  docs/DATA.md explains the rules. */
+struct insight_advice {
+	int known; /* an entry is done, so there is advice */
+	int few;
+	int64_t longest_us, p99_us;
+	int64_t time_us;    /* wall time of a worker's job, in whole minutes */
+	int64_t timeout_us; /* of a command */
+	uint32_t slots;	    /* per worker: as many as the largest worker had */
+	uint32_t cpus;	    /* CPUs that one slot keeps busy */
+	uint64_t mem_kib;   /* per slot; 0: unknown */
+	uint64_t mem_over;  /* attempts that took more than that */
+	uint64_t entries;   /* how many entries the work has */
+	int are_left;	    /* 1: those that are left; 0: as many as are done */
+	double work_us;	    /* slot time that the work takes, including failed attempts */
 };
 
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
@@ -83,3 +99,9 @@ struct insight_bar {
  * Returns how many bars there are, up to that of the longest. */
 #define INSIGHT_BARS 28
 size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar bar[INSIGHT_BARS]);
+
+/* How many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too long. */
+uint64_t insight_advice_workers(const struct insight_advice *advice, int64_t within_us);
+
+/* How long the work takes with so many, about. */
+int64_t insight_advice_takes(const struct insight_advice *advice, uint64_t workers);
