@@ -95,7 +95,7 @@ static void add_table_line(const char *const cell[COLUMNS], enum view_colour col
 		js_buf_char(&line, ' ');
 	}
 	used = line.failed ? 0 : view_width(line.data, line.len);
-	view_cut_middle(&line, name, len, list.columns == 0 ? 0 : list.columns > used ? list.columns - used : 1);
+	view_cut_inside(&line, name, len, list.columns == 0 ? 0 : list.columns > used ? list.columns - used : 1, 1);
 	view_cut_bytes(&list.line, line.data != NULL ? line.data : "", line.len, list.columns);
 	js_buf_char(&list.line, '\n');
 	list.line.failed |= line.failed;
@@ -146,8 +146,8 @@ static void add_message_line(const struct jobstack_item *item)
 		return;
 	view_failed(&text, "", 0, item->reason, item->err_tail.data, item->err_tail.len);
 	js_buf_str(&list.line, "        ");
-	view_cut_front(&list.line, text.data != NULL ? text.data : "", text.len,
-		       list.columns > 9 ? list.columns - 8 : list.columns);
+	view_cut_inside(&list.line, text.data != NULL ? text.data : "", text.len,
+			list.columns > 9 ? list.columns - 8 : list.columns, 0);
 	js_buf_char(&list.line, '\n');
 	list.line.failed |= text.failed;
 	js_buf_free(&text);

@@ -134,9 +134,10 @@ static void write_cell(const struct view_table *t, struct js_buf *out, size_t c,
 
 	if ((t->column[c].flags & VIEW_RIGHT) != 0)
 		add_blanks(out, fill);
-	(t->column[c].flags & VIEW_MIDDLE ? view_cut_middle
-	 : t->column[c].flags & VIEW_END  ? view_cut_front
-					  : view_cut_bytes)(out, text, len, wide);
+	if ((t->column[c].flags & (VIEW_MIDDLE | VIEW_END)) != 0)
+		view_cut_inside(out, text, len, wide, (t->column[c].flags & VIEW_MIDDLE) != 0);
+	else
+		view_cut_bytes(out, text, len, wide);
 	if ((t->column[c].flags & VIEW_RIGHT) == 0)
 		add_blanks(out, fill);
 }

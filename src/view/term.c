@@ -104,9 +104,9 @@ void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned c
 		js_buf_str(out, "\033[0m");
 }
 
-static void cut_behind(struct js_buf *out, const char *text, size_t len, unsigned columns, unsigned head)
+void view_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle)
 {
-	unsigned left = view_width(text, len), n;
+	unsigned head = middle ? columns / 4 : 0, left = view_width(text, len), n;
 
 	if (columns == 0 || left <= columns) {
 		js_buf_add(out, text, len);
@@ -118,16 +118,6 @@ static void cut_behind(struct js_buf *out, const char *text, size_t len, unsigne
 		step = character_length(text, len, &n);
 	}
 	js_buf_add(out, text, len);
-}
-
-void view_cut_middle(struct js_buf *out, const char *text, size_t len, unsigned columns)
-{
-	cut_behind(out, text, len, columns, columns / 4);
-}
-
-void view_cut_front(struct js_buf *out, const char *text, size_t len, unsigned columns)
-{
-	cut_behind(out, text, len, columns, 0);
 }
 
 void view_cut(struct js_buf *out, const char *text, unsigned columns)

@@ -29,10 +29,9 @@ unsigned view_width(const char *text, size_t len);
  * each with a newline. */
 void view_cut(struct js_buf *out, const char *text, unsigned columns);
 void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
-/* The same with the ~ in place of the middle: of a path, the start of the directory and the file remain. */
-void view_cut_middle(struct js_buf *out, const char *text, size_t len, unsigned columns);
-/* The same with the ~ in place of the beginning: of a message, the cause remains. */
-void view_cut_front(struct js_buf *out, const char *text, size_t len, unsigned columns);
+/* The same with the ~ in place of the beginning (of a message, the cause remains) or of the MIDDLE (of a path, the
+ * start of the directory and the file remain). */
+void view_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle);
 void view_fit(struct js_buf *out, const char *text, unsigned columns);
 
 /* Appends TEXT with its lines broken at blanks, where they are wider than COLUMNS (0: as they are). */

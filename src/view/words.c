@@ -142,7 +142,7 @@ static void add_last_words(struct js_buf *out, const char *text, size_t len)
 		;
 	view_safe(&safe, line, (size_t)(text + len - line));
 	js_buf_str(out, ": \"");
-	view_cut_front(out, safe.data != NULL ? safe.data : "", safe.len, LAST_WORDS);
+	view_cut_inside(out, safe.data != NULL ? safe.data : "", safe.len, LAST_WORDS, 0);
 	js_buf_char(out, '"');
 	js_buf_free(&safe);
 }
