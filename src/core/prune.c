@@ -13,7 +13,6 @@
 #include "core/leftover.h"
 #include "core/set.h"
 #include "core/stream.h"
-#include "core/usage.h"
 #include "core/window.h"
 
 #include <inttypes.h>
@@ -29,6 +28,8 @@
 /* Entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr. */
 #define TOLD 50
 #define RACES_MAX 50
+#define KEYS 200  /* workers, or platforms, whose records of usage are deleted at once */
+#define ROWS 4096 /* of them in a transaction; also the most packages that a worker records */
 
 struct done {
 	uint64_t entry, attempts; /* the number of the last one is how many there are */
@@ -376,14 +377,93 @@ static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_erro
 				    "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u", p->stack.id);
 }
 
+/* Workers, or platforms. */
+struct keys {
+	int64_t key[KEYS];
+	uint64_t rows[KEYS]; /* that belong to it */
+	size_t n;
+};
+
+static void take_key(void *ctx, const struct js_row *row)
+{
+	struct keys *k = ctx;
+
+	if (row == NULL)
+		k->n = 0;
+	else if (k->n < KEYS) {
+		k->key[k->n] = js_row_i64(row, 0);
+		k->rows[k->n++] = js_row_u64(row, 1);
+	}
+}
+
+/* No worker's row is locked, so no worker waits for this.  A worker whose row was removed by an earlier prune has
+ * ended, too. */
+static int prune_packages(struct pruning *p, struct jobstack_error *error)
+{
+	struct keys page = {.n = KEYS};
+	int64_t last = 0;
+
+	while (page.n == KEYS) {
+		JS_TRY(js_db_nap(p->handle->db, 0, error));
+		JS_TRY(js_handle_ask(p->handle, take_key, &page, error,
+				     "SELECT p.worker_id,COUNT(*) FROM package p LEFT JOIN worker w ON "
+				     "w.worker_id=p.worker_id WHERE p.stack_id=%u AND p.worker_id>%d AND "
+				     "(w.worker_id IS NULL OR w.ended<%t) GROUP BY p.worker_id ORDER BY p.worker_id "
+				     "LIMIT %u",
+				     p->stack.id, last, p->before_us, (uint64_t)KEYS));
+		for (size_t i = 0; i < page.n; i++) {
+			for (uint64_t left = p->o->dry_run ? 0 : page.rows[i]; left > 0;
+			     left -= left < ROWS ? left : ROWS)
+				JS_TRY(js_handle_change(p->handle, 0, NULL, error,
+							"DELETE FROM package WHERE stack_id=%u AND worker_id=%d ORDER "
+							"BY name,version LIMIT %u",
+							p->stack.id, page.key[i], (uint64_t)ROWS));
+			p->result.packages += page.rows[i];
+			last = page.key[i];
+		}
+	}
+	return 0;
+}
+
+static int prune_platforms(struct pruning *p, struct jobstack_error *error)
+{
+	struct keys page = {.n = KEYS};
+	int64_t last = -1; /* the number of a fact is never negative */
+
+	while (page.n == KEYS) {
+		struct js_sql sql = {0};
+
+		JS_TRY(js_db_nap(p->handle->db, 0, error));
+		JS_TRY(js_handle_ask(p->handle, take_key, &page, error,
+				     "SELECT f.fact,1 FROM fact f WHERE f.stack_id=%u AND f.kind=2 AND f.fact>%d AND "
+				     "f.seen<%t AND NOT EXISTS(SELECT 1 FROM worker w WHERE w.stack_id=f.stack_id AND "
+				     "w.platform=f.fact AND (w.ended IS NULL OR w.ended>=%t)) ORDER BY f.fact LIMIT %u",
+				     p->stack.id, last, p->before_us, p->before_us, (uint64_t)KEYS));
+		if (page.n == 0)
+			break;
+		js_sql_add(&sql, "DELETE FROM fact WHERE stack_id=%u AND kind=2 AND fact IN(NULL", p->stack.id);
+		js_sql_numbers(&sql, page.key, page.n);
+		js_sql_stmt(&sql, ")");
+		if (p->o->dry_run)
+			js_sql_free(&sql);
+		else
+			JS_TRY(js_db_commit(p->handle->db, &sql, NULL, error));
+		p->result.platforms += page.n;
+		last = page.key[page.n - 1];
+	}
+	return 0;
+}
+
 static int prune_all(struct pruning *p, struct jobstack_error *error)
 {
 	uint64_t now_us, low;
 	int status;
 
 	JS_TRY(read_bounds(p, &now_us, error));
-	if (p->o->usage != 0)
-		return js_usage_prune(p->handle, &p->stack, p->before_us, p->o->dry_run, &p->result, error);
+	if (p->o->usage != 0) { /* what was recorded beside the work itself */
+		JS_TRY(prune_packages(p, error));
+		return prune_platforms(p, error);
+	}
 	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
 	status = js_windows_before(&p->windows, p->handle, &p->stack, p->before_us, error);
 	while (status == 0 && js_windows_next(&p->windows, p->high, UINT64_MAX, &low, &p->last) && low <= p->end)
