@@ -33,9 +33,17 @@ static unsigned columns_between(unsigned from, unsigned to, uint64_t n)
 	return n == 0 ? 0 : to > from ? to - from : 1;
 }
 
-struct js_bar_columns js_bar_split(const struct js_bar *bar, unsigned width, unsigned eighths)
+/* The columns of each part, in this order.  PART: the last column of DONE is filled only by so many eighths (0: whole).
+ */
+struct parts {
+	unsigned done, part, running, dead, left;
+};
+
+/* Divides WIDTH columns.  What is not 0 gets a column, and DONE fills all only if nothing else is left.  EIGHTHS: 8, or
+ * 1 for whole columns only. */
+static struct parts split_columns(const struct js_bar *bar, unsigned width, unsigned eighths)
 {
-	struct js_bar_columns c = {0};
+	struct parts c = {0};
 	uint64_t sum = bar->done + bar->running + bar->dead, all = bar->all > sum ? bar->all : sum;
 	unsigned parts = columns_between(0, columns_of(bar->done, all, width * eighths), bar->done);
 
@@ -53,11 +61,6 @@ struct js_bar_columns js_bar_split(const struct js_bar *bar, unsigned width, uns
 	return c;
 }
 
-struct js_bar_block js_bar_eighth(unsigned n)
-{
-	return (struct js_bar_block){{'\xe2', '\x96', (char)(0x90 - n), '\0'}};
-}
-
 /* Appends a part of N columns, the last of them filled by PART eighths. */
 static void draw_part(struct js_buf *out, const char *colour, unsigned n, const char *block, unsigned part)
 {
@@ -65,20 +68,20 @@ static void draw_part(struct js_buf *out, const char *colour, unsigned n, const 
 		return;
 	js_buf_str(out, colour);
 	for (unsigned i = 0; i < n; i++)
-		js_buf_str(out, i + 1 == n && part > 0 ? js_bar_eighth(part).text : block);
+		js_buf_str(out, i + 1 == n && part > 0 ? (char[]){'\xe2', '\x96', (char)(0x90 - part), '\0'} : block);
 	js_buf_str(out, *colour != '\0' ? "\033[0m" : "");
 }
 
 void js_bar_draw(struct js_buf *out, const struct js_bar *bar, unsigned width, int style)
 {
 	int utf8 = (style & JS_BAR_UTF8) != 0, colours = (style & JS_BAR_COLOURS) != 0;
-	struct js_bar_columns c;
+	struct parts c;
 
 	if (width < 3)
 		return;
-	c = js_bar_split(bar, width - 2, utf8 ? 8 : 1);
+	c = split_columns(bar, width - 2, utf8 ? 8 : 1);
 	js_buf_char(out, '[');
-	draw_part(out, colours ? "\033[32m" : "", c.done, utf8 ? js_bar_eighth(8).text : "#", c.part);
+	draw_part(out, colours ? "\033[32m" : "", c.done, utf8 ? "\xe2\x96\x88" : "#", c.part);
 	draw_part(out, colours ? "\033[33m" : "", c.running, utf8 ? "\xe2\x96\x92" : "=", 0);
 	draw_part(out, colours ? "\033[31m" : "", c.dead, "!", 0);
 	draw_part(out, "", c.left, " ", 0);

@@ -5,8 +5,7 @@
  *   [#################====!            ]     plain text
  *   [████████████████▌▒▒▒▒!            ]     JS_BAR_UTF8: eighths of a column; with JS_BAR_COLOURS green, yellow, red
  *
- * For text:      js_bar_draw(&out, &(struct js_bar){.all = 600, .done = 365, .running = 8, .dead = 2}, 40, style);
- * For ncurses:   js_bar_split says how many columns each part takes, and js_bar_eighth what is in them.
+ * js_bar_draw(&out, &(struct js_bar){.all = 600, .done = 365, .running = 8, .dead = 2}, 40, style);
  */
 #pragma once
 
@@ -18,22 +17,6 @@
 struct js_bar {
 	uint64_t all, done, running, dead;
 };
-
-/* The columns of each part, in this order.  PART: the last column of DONE is filled only by so many eighths (0: whole).
- */
-struct js_bar_columns {
-	unsigned done, part, running, dead, left;
-};
-
-/* Divides WIDTH columns.  What is not 0 gets a column, and DONE fills all only if nothing else is left.  EIGHTHS: 8, or
- * 1 for whole columns only. */
-struct js_bar_columns js_bar_split(const struct js_bar *bar, unsigned width, unsigned eighths);
-
-/* A column filled by N eighths (1 to 8), in UTF-8. */
-struct js_bar_block {
-	char text[4];
-};
-struct js_bar_block js_bar_eighth(unsigned n);
 
 /* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG: the first that is set)? */
 int js_bar_utf8(void);

@@ -15,7 +15,7 @@ const char *js_home_getenv(const char *name)
 	return getenv(name);
 }
 
-void js_home_file(js_home_get *get, const char *name, char *path, size_t size)
+static void home_file(js_home_get *get, const char *name, char *path, size_t size)
 {
 	const char *home = get("HOME");
 	const struct passwd *me = home == NULL || *home == '\0' ? getpwuid(geteuid()) : NULL;
@@ -31,7 +31,7 @@ void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, 
 	const char *base = get(variable), *name = strstr(otherwise, "jobstack/");
 
 	if (base == NULL || *base != '/')
-		js_home_file(get, otherwise, path, size);
+		home_file(get, otherwise, path, size);
 	else if (snprintf(path, size, "%s/%s", base, name) >= (int)size)
 		path[0] = '\0';
 }
@@ -52,7 +52,7 @@ const char *js_home_option_file(const char *given, js_home_get *get, char *path,
 	js_home_server_file(get, path, size);
 	if (path[0] != '\0' && access(path, F_OK) == 0)
 		return path;
-	js_home_file(get, ".my.cnf", path, size);
+	home_file(get, ".my.cnf", path, size);
 	return path[0] != '\0' && access(path, F_OK) == 0 ? path : NULL;
 }
 

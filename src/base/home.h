@@ -10,12 +10,9 @@
 typedef const char *js_home_get(const char *name);
 js_home_get js_home_getenv;
 
-/* NAME below the home directory into PATH ($HOME, else the password database's); "" if there is none, or if PATH is
- * too small. */
-void js_home_file(js_home_get *get, const char *name, char *path, size_t size);
-
-/* The same for a path OTHERWISE with "jobstack/" in it: that part of it below the directory that VARIABLE names, if it
- * is an absolute one. */
+/* The path OTHERWISE, with "jobstack/" in it, below the home directory ($HOME, else the password database's) into PATH;
+ * or that part of it below the directory that VARIABLE names, if it is an absolute one.  "" if there is none, or if
+ * PATH is too small. */
 void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, char *path, size_t size);
 
 /* Where `jobstack server` writes the clients' option file: $XDG_CONFIG_HOME/jobstack/client.cnf, else in ~/.config. */

@@ -65,11 +65,6 @@ int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
 	return CLI_USAGE;
 }
 
-const char *cli_input_unit(const struct cli_input *in)
-{
-	return in->words != NULL ? "argument" : in->nul ? "name" : "line";
-}
-
 void cli_input_say_skipped(const struct cli *cli, const struct cli_input *in)
 {
 	if (in->mark)
@@ -186,7 +181,11 @@ static int accept_name(struct cli_input *in, const struct jobstack_bytes *name)
 	const char *why = judge_name(in, name, text);
 
 	if (why != NULL && in->refused++ < TOLD)
-		cli_tell(in->cli, "%s %" PRIu64 " was refused: %s", cli_input_unit(in), in->lines, why);
+		cli_tell(in->cli, "%s %" PRIu64 " was refused: %s",
+			 in->words != NULL ? "argument"
+			 : in->nul	   ? "name"
+					   : "line",
+			 in->lines, why);
 	in->cut = 0;
 	in->cut_nul = 0;
 	return why == NULL && !(in->atomic && in->refused > 0);

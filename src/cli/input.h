@@ -48,9 +48,6 @@ int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 /* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: the exit status, or 0 if it was not that. */
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed);
 
-/* What its names are: "argument", "line" or "name"; input->lines counts them. */
-const char *cli_input_unit(const struct cli_input *input);
-
 /* What of the input was skipped or dropped, if anything. */
 void cli_input_say_skipped(const struct cli *cli, const struct cli_input *input);
 

@@ -262,7 +262,7 @@ static void tally_slow(struct insight_tally *t, const struct jobstack_item *i, i
 	(void)snprintf(t->slow[at].node, INSIGHT_WORDS, "%s", i->node != NULL ? i->node : "?");
 }
 
-unsigned insight_size_class(int64_t bytes)
+static unsigned size_class(int64_t bytes)
 {
 	unsigned class = bytes > 0;
 
@@ -359,7 +359,7 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 		t->write_bytes += (double)i->write_bytes;
 		t->bytes_n++;
 		tally_kind(t, i);
-		t->bytes[insight_size_class(i->read_bytes)][insight_size_class(i->write_bytes)]++;
+		t->bytes[size_class(i->read_bytes)][size_class(i->write_bytes)]++;
 	}
 }
 
@@ -385,7 +385,8 @@ static void tally_time(struct insight_tally *t, const struct jobstack_item *i, i
 	tally_worker(t, i);
 }
 
-void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
+/* Attempts come in the order of their entries' numbers. */
+static void tally_attempt(struct insight_tally *t, const struct jobstack_item *i)
 {
 	int64_t us = insight_took(i);
 
@@ -414,18 +415,18 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	tally_slow(t, i, us);
 }
 
-static int tally_attempt(void *ctx, const struct jobstack_item *item)
+static int take_attempt(void *ctx, const struct jobstack_item *item)
 {
 	struct insight_pass *p = ctx;
 
-	insight_tally_add(p->tally, item);
+	tally_attempt(p->tally, item);
 	return p->tally->failed || p->progress(p->ctx, insight_attempts(p->tally->n));
 }
 
 int insight_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		       struct insight_pass *pass, struct jobstack_error *error)
 {
-	int status = jobstack_export(handle, stack, options, tally_attempt, pass, error);
+	int status = jobstack_export(handle, stack, options, take_attempt, pass, error);
 
 	if (!pass->tally->failed)
 		return status;

@@ -131,9 +131,6 @@ struct insight_tally {
 struct insight_tally *insight_tally_new(void);
 void insight_tally_free(struct insight_tally *tally);
 
-/* Adds an attempt that has ended.  Attempts must come in the order of their entries' numbers. */
-void insight_tally_add(struct insight_tally *tally, const struct jobstack_item *item);
-
 /* Gets the number of attempts that were read so far; not 0 ends the reading. */
 typedef int insight_progress_fn(void *ctx, uint64_t attempts);
 
@@ -148,8 +145,7 @@ struct insight_pass {
 int insight_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		       struct insight_pass *pass, struct jobstack_error *error);
 
-/* The class of a size, and the smallest size in a class. */
-unsigned insight_size_class(int64_t bytes);
+/* The smallest size in a class of sizes. */
 double insight_size_from(unsigned class);
 
 /* The kind; -1: the bytes are not known, or less than 64 KiB, as any program reads to start. */

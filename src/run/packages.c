@@ -56,7 +56,7 @@ struct attempt {
 
 struct js_packages {
 	pthread_mutex_t lock; /* for attempt[], package[], and the numbers of the next line */
-	uint64_t dropped, rounds;
+	uint64_t rounds;
 	int stop, running;
 	pthread_t thread;
 	char dir[512];
@@ -231,8 +231,6 @@ static uint64_t places_of(struct js_packages *p, uint64_t entry, uint32_t attemp
 		a->places |= UINT64_C(1) << place;
 	if (a != NULL)
 		places = a->places;
-	else
-		p->dropped++;
 	(void)pthread_mutex_unlock(&p->lock);
 	return places;
 }
@@ -278,22 +276,22 @@ static int is_same_directory(char *path)
 	       stat(path, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-/* Takes a line.  Returns 0 if it is none of ours. */
-static int take_line(struct js_packages *p, char *line)
+/* Takes a line.  What is none of ours is dropped. */
+static void take_line(struct js_packages *p, char *line)
 {
 	char *tab = strchr(line, '\t'), *dot = tab == NULL ? NULL : memchr(line, '.', (size_t)(tab - line));
 	uint64_t entry, attempt, places;
 	struct module named;
 
 	if (dot == NULL)
-		return 0;
+		return;
 	*dot = *tab = '\0';
 	if (js_num_u64(line, 1, UINT64_MAX, &entry) != 0 || js_num_u64(dot + 1, 1, UINT32_MAX, &attempt) != 0)
-		return 0;
+		return;
 	if (tab[1] == '/') { /* files are read for a command that runs, and for no other */
-		if (!is_known(p, entry, (uint32_t)attempt) || !is_same_directory(tab + 1))
-			return 0;
-		return places_of(p, entry, (uint32_t)attempt, find_place(p, tab + 1)) != 0;
+		if (is_known(p, entry, (uint32_t)attempt) && is_same_directory(tab + 1))
+			(void)places_of(p, entry, (uint32_t)attempt, find_place(p, tab + 1));
+		return;
 	}
 	named.name = tab + 1;
 	places = places_of(p, entry, (uint32_t)attempt, PLACES);
@@ -301,10 +299,10 @@ static int take_line(struct js_packages *p, char *line)
 	     i < p->module_n && strcmp(p->module[i].name, named.name) == 0; i++)
 		if ((places >> p->module[i].place & 1) != 0)
 			count_package(p, entry, (uint32_t)attempt, p->module[i].package);
-	return 1;
 }
 
-void js_packages_take(struct js_packages *p, const char *data, size_t len)
+/* What the commands have written, in pieces of any length. */
+static void take_pieces(struct js_packages *p, const char *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (data[i] != '\n') {
@@ -313,24 +311,11 @@ void js_packages_take(struct js_packages *p, const char *data, size_t len)
 				p->line[p->line_n++] = data[i];
 		} else {
 			p->line[p->line_n] = '\0';
-			if (p->overlong || !take_line(p, p->line)) {
-				(void)pthread_mutex_lock(&p->lock);
-				p->dropped++;
-				(void)pthread_mutex_unlock(&p->lock);
-			}
+			if (!p->overlong)
+				take_line(p, p->line);
 			p->line_n = 0;
 			p->overlong = 0;
 		}
-}
-
-uint64_t js_packages_dropped(struct js_packages *p)
-{
-	uint64_t dropped;
-
-	(void)pthread_mutex_lock(&p->lock);
-	dropped = p->dropped;
-	(void)pthread_mutex_unlock(&p->lock);
-	return dropped;
 }
 
 /* ---------------------------------------------------------------------------------------------------- the thread */
@@ -349,7 +334,7 @@ static void *read_packages(void *arg)
 		began = jobstack_now_us();
 		n = read(p->fifo, data, sizeof(data));
 		if (n > 0)
-			js_packages_take(p, data, (size_t)n);
+			take_pieces(p, data, (size_t)n);
 		(void)pthread_mutex_lock(&p->lock);
 		p->rounds += n <= 0; /* the FIFO is empty */
 		stop = p->stop;

@@ -28,10 +28,6 @@ const char *js_packages_dir(const struct js_packages *packages);
 /* The attempt that runs in SLOT, from 0, from now on.  Lines of attempts that were never named are dropped. */
 void js_packages_start(struct js_packages *packages, unsigned slot, uint64_t entry, uint32_t attempt);
 
-/* What the commands have written, in pieces of any length; what is no line of ours is dropped and counted. */
-void js_packages_take(struct js_packages *packages, const char *data, size_t len);
-uint64_t js_packages_dropped(struct js_packages *packages);
-
 /* Changes NAME to the form in which packages are recorded: small letters, and '-' for '_' and '.'. */
 void js_packages_plain(char *name);
 
