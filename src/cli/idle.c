@@ -8,13 +8,12 @@
 #include "run/site.h"
 #include "watch/budget.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *i)
 {
-	struct js_budget_stack jobs = {.stack = stack, .uid = i->last.user, .job = i->last.job};
+	struct js_budget_stack jobs = {stack, i->last.user, i->last.job, -1, i->queued, i->state};
 	struct js_budget budget = {cli->handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, i->cluster, 0};
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_site site = {0};
@@ -26,11 +25,8 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle 
 	budget.every_us = site.slurm_us;
 	js_site_free(&site);
 	js_error_clear(&ignored);
-	if (js_budget_stack(&budget, &jobs, &ignored) != 0)
-		return;
-	i->live = jobs.live;
-	(void)snprintf(i->queued, sizeof(i->queued), "%s", jobs.queued);
-	(void)snprintf(i->state, sizeof(i->state), "%s", jobs.state);
+	if (js_budget_stack(&budget, &jobs, &ignored) == 0)
+		i->live = jobs.live;
 }
 
 void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_buf *out)

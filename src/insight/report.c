@@ -273,7 +273,8 @@ static int keep_package(void *ctx, const struct jobstack_stack_package *package)
 	struct insight_report *r = ctx;
 	struct insight_packages *all = &r->packages;
 
-	if (all->n == INSIGHT_PACKAGES || insight_share_hides_package(r->share, package->name)) {
+	if (all->n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
+					   !r->share->is_public(r->share->ctx, package->name))) {
 		all->more++;
 		return 0;
 	}

@@ -16,11 +16,6 @@ int insight_share_hides(const struct insight_share *share, unsigned what)
 	return share != NULL && (share->shown & what) == 0;
 }
 
-int insight_share_hides_package(const struct insight_share *share, const char *package)
-{
-	return insight_share_hides(share, INSIGHT_SHARE_PACKAGES) && !share->is_public(share->ctx, package);
-}
-
 void insight_share_say(const struct insight_share *share, struct js_buf *out)
 {
 	unsigned said = 0;

@@ -31,7 +31,6 @@ extern const char *const insight_share_words[INSIGHT_SHARE_KINDS];
 
 /* Whether WHAT is left out.  If SHARE is NULL, nothing is. */
 int insight_share_hides(const struct insight_share *share, unsigned what);
-int insight_share_hides_package(const struct insight_share *share, const char *package);
 
 /* Appends "left out: datapaths, users". */
 void insight_share_say(const struct insight_share *share, struct js_buf *out);

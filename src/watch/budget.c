@@ -206,23 +206,6 @@ int js_budget_job(const struct js_budget *b, const struct js_slurm_env *env, int
 	return learn(b, what, &times, (uint32_t)env->job_id, job, error);
 }
 
-static int ask_stack(const struct js_budget *b, uint32_t id, void *out, char text[ANSWER], struct jobstack_error *error)
-{
-	const struct js_slurm_where where = short_limit(b, b->cluster);
-	struct js_budget_stack *j = out;
-	struct js_slurm_queued job[2];
-	size_t n;
-	int status = js_slurm_queued(&where, (uint32_t)j->uid, j->stack, job, 2, &n, error);
-
-	j->live = (int64_t)n;
-	j->queued[0] = '\0';
-	if (n > 0)
-		js_slurm_queued_words(&job[1], j->queued, sizeof(j->queued));
-	(void)snprintf(j->state, sizeof(j->state), "%s", job[0].job >= id ? job[0].state : "");
-	(void)snprintf(text, ANSWER, "live %" PRId64 " %s: %.200s", j->live, j->state, j->queued);
-	return status;
-}
-
 static int read_stack(void *out, const char *text)
 {
 	struct js_budget_stack *j = out;
@@ -232,8 +215,23 @@ static int read_stack(void *out, const char *text)
 	if (sscanf(text, "live %" SCNd64 " %n", &j->live, &at) != 1 || at == 0)
 		return 1;
 	(void)sscanf(text + at, "%63[^:]", j->state);
-	(void)sscanf(text + at + strlen(j->state), ": %249[^\n]", j->queued);
+	(void)sscanf(text + at + strlen(j->state), ": %199[^\n]", j->queued);
 	return 0;
+}
+
+static int ask_stack(const struct js_budget *b, uint32_t id, void *out, char text[ANSWER], struct jobstack_error *error)
+{
+	const struct js_slurm_where where = short_limit(b, b->cluster);
+	struct js_budget_stack *j = out;
+	struct js_slurm_queued job[2];
+	char words[JS_BUDGET_WORDS] = "";
+	size_t n = 0;
+	int status = js_slurm_queued(&where, (uint32_t)j->uid, j->stack, job, 2, &n, error);
+
+	if (n > 0)
+		js_slurm_queued_words(&job[1], words, sizeof(words));
+	(void)snprintf(text, ANSWER, "live %zu %s: %s", n, job[0].job >= id ? job[0].state : "", words);
+	return status != 0 ? status : read_stack(out, text);
 }
 
 int js_budget_stack(const struct js_budget *b, struct js_budget_stack *jobs, struct jobstack_error *error)

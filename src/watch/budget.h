@@ -58,6 +58,7 @@ struct js_budget_stack {
 	const char *stack;
 	uint64_t uid, job;
 	int64_t live;
-	char queued[250], state[64];
+	char *queued, *state; /* given, with room for JS_BUDGET_WORDS and 64 bytes */
 };
+#define JS_BUDGET_WORDS 200
 int js_budget_stack(const struct js_budget *budget, struct js_budget_stack *jobs, struct jobstack_error *error);
