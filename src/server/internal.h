@@ -9,10 +9,6 @@
 #include "server/program.h"
 #include "server/server.h"
 
-/* How long a command waits for another one that works on the same directory.  A first start on a slow disk takes long.
- */
-#define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
-
 /* Where a start with this --bind (NULL: without one) listens: there, else where the last start was told to, else on
  * JS_SERVER_BIND.  EUSAGE: that is not this host. */
 int js_server_address(const struct js_layout *layout, const char *bind, struct js_net *net,

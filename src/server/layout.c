@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define LOCK_NAP_US (50 * 1000)
+#define PATIENCE_US (900 * JS_SECOND_US) /* a first start on a slow disk takes long */
 #define SAY_US (10 * JS_SECOND_US)
 
 void js_layout_join(char out[JS_LAYOUT_PATH], const char *dir, const char *name)
@@ -219,8 +220,8 @@ static int open_local_lock(const struct js_layout *layout, struct jobstack_error
 	return fd;
 }
 
-int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const struct js_log *log,
-		   const volatile int *stop, struct jobstack_error *error)
+int js_layout_lock(const struct js_layout *layout, const struct js_log *log, const volatile int *stop,
+		   struct jobstack_error *error)
 {
 	int64_t start = js_clock_mono_us(), said = start;
 	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0;
@@ -241,7 +242,7 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 			(void)close(fd);
 			return status;
 		}
-		if ((stop != NULL && *stop != 0) || js_clock_mono_us() - start > patience_us) {
+		if ((stop != NULL && *stop != 0) || js_clock_mono_us() - start > PATIENCE_US) {
 			(void)close(fd);
 			if (stop != NULL && *stop != 0)
 				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",

@@ -68,10 +68,10 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
  * directory that contains other files or belongs to another user.  Errors: EFILE, EPERM, ECONFLICT. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error);
 
-/* Takes the lock; waits for it at most PATIENCE_US.  Returns a descriptor, for the caller to close, or a negative code.
- */
-int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const struct js_log *log,
-		   const volatile int *stop, struct jobstack_error *error);
+/* Takes the lock, and waits for it if another command works on the directory.  Returns a descriptor, for the caller to
+ * close, or a negative code. */
+int js_layout_lock(const struct js_layout *layout, const struct js_log *log, const volatile int *stop,
+		   struct jobstack_error *error);
 
 /* 1 if DIR is a server's directory, 0 if not, -1 with errno EACCES if it can't be read. */
 int js_layout_exists(const struct js_layout *layout);

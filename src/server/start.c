@@ -519,7 +519,7 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	JS_THEN(status, js_layout_prepare(&s->work.layout, &s->work.who, s->error));
 	if (status != 0)
 		goto out;
-	lock = js_layout_lock(&s->work.layout, JS_SERVER_PATIENCE_US, s->work.log, options->stop, s->error);
+	lock = js_layout_lock(&s->work.layout, s->work.log, options->stop, s->error);
 	status = lock < 0 ? lock : js_config_password(&s->work.layout, s->password, s->error);
 	if (status == 0)
 		status = runs = decide_by_record(s);

@@ -144,7 +144,7 @@ int js_server_stop(const struct js_server_options *options, struct js_server_inf
 		js_server_fill(&layout, &owner, JS_SERVER_STOPPED, info);
 		return 1;
 	}
-	lock = js_layout_lock(&layout, JS_SERVER_PATIENCE_US, &options->log, options->stop, error);
+	lock = js_layout_lock(&layout, &options->log, options->stop, error);
 	if (lock < 0)
 		return lock;
 	status = js_owner_read(&layout, &owner, &owns, error);
@@ -168,7 +168,7 @@ static void remove_ended_record(const struct js_server_options *options, const s
 {
 	enum js_owner_state owns;
 	struct js_owner owner;
-	int lock = js_layout_lock(layout, JS_SERVER_PATIENCE_US, &options->log, NULL, NULL);
+	int lock = js_layout_lock(layout, &options->log, NULL, NULL);
 
 	if (lock < 0)
 		return;

@@ -142,7 +142,7 @@ static int run_step(const struct js_work *work, const struct js_who *who, const 
  * runs. */
 static int lock_stopped(const struct js_work *work, struct jobstack_error *error)
 {
-	int lock = js_layout_lock(&work->layout, JS_SERVER_PATIENCE_US, work->log, work->stop, error), status;
+	int lock = js_layout_lock(&work->layout, work->log, work->stop, error), status;
 	enum js_owner_state owns;
 	struct js_owner owner;
 
