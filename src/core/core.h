@@ -31,6 +31,13 @@ int js_handle_change(struct jobstack *handle, uint64_t rows, int *lost, struct j
 /* Looks the schema up, once per handle: 0, or JOBSTACK_ESCHEMA. */
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
 
+/* Cuts the next statement off *TEXT, which is of the folder schema/, without its semicolon: 1, or 0 at the end or if
+ * STATEMENT has failed. A statement ends with a semicolon at the end of a line; lines that begin with -- are comments.
+ */
+int js_schema_next(const char **text, struct js_buf *statement);
+
+extern const char js_check_sql[]; /* schema/check.sql */
+
 /* The stack row, but for its counters. */
 struct js_stack {
 	uint64_t id, tail;

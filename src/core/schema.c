@@ -97,34 +97,39 @@ static int find_file(const char *dir, unsigned version, struct js_buf *path, str
 	return 0;
 }
 
-/* Runs a migration statement by statement: each ends with a semicolon at the end of a line (comments
- * behind it aside). */
+int js_schema_next(const char **text, struct js_buf *statement)
+{
+	size_t len;
+
+	js_buf_reset(statement);
+	for (const char *line = *text; *line != '\0'; line = *text) {
+		len = strcspn(line, "\n");
+		*text = line + len + (line[len] != '\0');
+		if (len == 0 || strncmp(line, "--", 2) == 0)
+			continue;
+		js_buf_printf(statement, "%.*s", (int)(line[len - 1] == ';' ? len - 1 : len + 1), line);
+		if (line[len - 1] == ';')
+			return !statement->failed;
+	}
+	return 0;
+}
+
+/* Runs a migration statement by statement. */
 static int run_migration(struct js_db *db, const char *dir, unsigned version, struct jobstack_error *error)
 {
 	struct js_buf path = {0}, text = {0}, statement = {0};
 	struct js_sql done = {0};
 	int status = find_file(dir, version, &path, error);
-	char *line, *next;
+	const char *rest;
 
 	if (status == 0 && js_file_read(path.data, &text) != 0)
 		status = js_error_set(error, JOBSTACK_EFILE, "the schema file %s can't be read: %s", path.data,
 				      strerror(errno));
-	for (line = text.data; status == 0 && line != NULL && *line != '\0'; line = next) {
-		size_t len = strcspn(line, "\n");
-
-		next = line[len] == '\0' ? line + len : line + len + 1;
-		line[len] = '\0';
-		if (strncmp(line, "--", 2) == 0 || len == 0)
-			continue;
-		js_buf_add(&statement, line, len);
-		js_buf_char(&statement, '\n');
-		if (line[len - 1] != ';')
-			continue;
-		statement.len -= 2;
-		status = statement.failed ? js_error_memory(error)
-					  : js_db_schema(db, statement.data, statement.len, error);
-		js_buf_reset(&statement);
-	}
+	rest = text.data;
+	while (status == 0 && rest != NULL && js_schema_next(&rest, &statement))
+		status = js_db_schema(db, statement.data, statement.len, error);
+	if (status == 0 && statement.failed)
+		status = js_error_memory(error);
 	if (status == 0) {
 		js_sql_stmt(&done, "INSERT IGNORE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),%s)",
 			    (uint64_t)version, JOBSTACK_VERSION);

@@ -136,47 +136,56 @@ hurt 'the last attempt is gone' lost 1 'nowhere' 'DELETE FROM attempt WHERE entr
 hurt 'final is gone' lost 2 'nowhere' 'UPDATE attempt SET final=0 WHERE entry_id=2'
 hurt 'a span is cut too short' lost 10 'nowhere' 'UPDATE span SET lo=11 WHERE pos=19'
 hurt 'a list is cut too short' lost 20 'nowhere' 'UPDATE span SET lo=1 WHERE pos=24'
-hurt 'a span overlaps' doubled 13 'ready row in the table `span` at rank 0, pos 13, and in the ready row in the table `span` at rank 0, pos 19' \
+hurt 'a span overlaps' doubled 13 'ready row in the table `span` at rank 0, pos 13 .*and in the ready row in the table `span` at rank 0, pos 19' \
 	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,0,13,12,13,NULL,1,0,0,NULL,NULL)"
 hurt 'a list overlaps' doubled 14 'ready row in the table `span` at rank 5, pos 16' \
 	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,5,16,0,1,'000000000E,0000000010,',1,0,0,NULL,NULL)"
 hurt 'a span over what runs' doubled 7 'ready row.*and in claim 9 of worker 5' \
 	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
-hurt 'a span over what is done' doubled 2 'ready row.*done entries \(by attempt 2\)' \
+hurt 'a span over what is done' doubled 2 'ready row.*done entries by attempt 2' \
 	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
 hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL,0)"
 hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL,0)"
 hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL,0)"
-hurt 'two claims' doubled 8 'claim 3 of worker 5, and in claim 9 of worker 5' \
+hurt 'two claims' doubled 8 'claim 3 of worker 5 .*and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
 hurt 'two claims of one attempt, open miscounted' claim 6 'says 2 unfinished entries, but there are 3' 'UPDATE claim SET open=2'
 hurt 'an attempt under a claim is gone' claim 6 'says 3 unfinished entries, but there are 4' 'DELETE FROM attempt WHERE entry_id=6'
-hurt 'a claim of an ended worker' claim 7 'claim 9 of worker 5, which has ended' 'UPDATE worker SET ended=NOW() WHERE worker_id=5'
-hurt 'a claim of no worker' claim 9 'claim 9 of worker 5, which does not exist' 'DELETE FROM worker WHERE worker_id=5'
+hurt 'a claim of an ended worker' claim 6 'claim 9 of worker 5.* that has ended' 'UPDATE worker SET ended=NOW() WHERE worker_id=5'
+hurt 'a claim of no worker' claim 6 'claim 9 of worker 5.* that does not exist' 'DELETE FROM worker WHERE worker_id=5'
 hurt 'a claim with nothing open' claim 1 'no unfinished entry left' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
 hurt 'a claim that ends before it begins' claim 0 'ends before it begins' 'INSERT INTO claim VALUES(7,5,2,9,2,NULL,1,1,0,0,0,NOW())'
-hurt 'a claim with a wrong attempt' attempt 8 'continues with attempt 2, but the last one on record is 0' 'UPDATE claim SET attempt=2'
-hurt 'a span with a wrong attempt' attempt 14 'continues with attempt 3, but the last one on record is 0' \
+hurt 'a claim of another stack' claim 6 "belongs to a worker of another stack" 'UPDATE worker SET stack_id=8 WHERE worker_id=5'
+hurt 'a claim that is too long' claim 6 'has more than 500 entries' 'UPDATE claim SET hi=600'
+hurt 'a list of a claim that is cut off' claim 6 'not as long as it says' "UPDATE claim SET lo=0,hi=3,ids='0000000006,0000000007,'"
+hurt 'a list of a claim out of order' claim 6 'not in ascending order' \
+	"UPDATE claim SET lo=0,hi=3,ids='0000000006,0000000008,0000000007,0000000009,'"
+hurt 'a list of a claim that is nonsense' claim 0 "can't be read" \
+	"UPDATE claim SET lo=0,hi=3,ids='0000000006,0000000007,0000000008;0000000009,'"
+hurt 'a claim with a wrong attempt' attempt 8 'claim 9 of worker 5 for attempt 2; attempts on record: none' 'UPDATE claim SET attempt=2'
+hurt 'a span with a wrong attempt' attempt 14 'pos 19 for attempt 3; attempts on record: none' \
 	'UPDATE span SET attempt=3 WHERE pos=19'
-hurt 'an attempt too many' attempt 24 'continues with attempt 2, but the last one on record is 2' \
+hurt 'an attempt too many' attempt 24 'pos 24 for attempt 2; attempts on record: 1 done, 2 failed' \
 	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,24,2,5,1,0,NOW())'
-hurt 'an attempt above the claim' attempt 7 'numbered from 1 to 3, but 1 are' \
+hurt 'an attempt above the claim' attempt 7 'claim 9 of worker 5 for attempt 1; attempts on record: 3 failed' \
 	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,7,3,5,1,0,NOW())'
-hurt 'an attempt in between is gone' attempt 2 'numbered from 1 to 2, but 1 are' 'DELETE FROM attempt WHERE entry_id=2 AND attempt=1'
-hurt 'two ends' attempt 2 '2 of its attempts are marked as final' 'UPDATE attempt SET final=1 WHERE entry_id=2'
-hurt 'an end before the end' attempt 3 'attempt 1 is marked as final, but attempt 2' \
+hurt 'an attempt in between is gone' attempt 2 'done entries by attempt 2; attempts on record: 2 done' 'DELETE FROM attempt WHERE entry_id=2 AND attempt=1'
+hurt 'two ends' doubled 2 'by attempt 1, and in the done entries by attempt 2' 'UPDATE attempt SET final=1 WHERE entry_id=2'
+hurt 'an end before the end' attempt 3 'done entries by attempt 1; attempts on record: 1 done, 2 failed' \
 	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,3,2,5,1,0,NOW())'
-hurt 'a failure that ends it' attempt 1 'not done is marked as final' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
-hurt 'dead by another attempt' attempt 4 'dead after attempt 2, but the last one on record is 1' 'UPDATE dead SET attempt=2'
+hurt 'an attempt 0' attempt 11 'attempts on record: 0 failed' \
+	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,11,0,5,1,0,NOW())'
+hurt 'a failure that ends it' attempt 1 'done entries by attempt 1; attempts on record: 1 failed' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
+hurt 'dead by another attempt' attempt 4 'dead entries after attempt 2; attempts on record: 1 failed' 'UPDATE dead SET attempt=2'
 hurt 'counted what never was' attempt 5 'counts 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
-hurt 'losses that never were' attempt 12 'and 1 losses' 'UPDATE span SET losses=1 WHERE pos=19'
+hurt 'losses that never were' attempt 12 'counts 0 failures and 1 losses of this entry, but these attempts are on record: none' 'UPDATE span SET losses=1 WHERE pos=19'
 hurt 'a span that ends before it begins' span 0 'ends before it begins' 'UPDATE span SET lo=20 WHERE pos=19'
 hurt 'a place in line that is wrong' span 10 'pos 18.*pos that does not match' 'UPDATE span SET pos=18 WHERE pos=19'
 hurt 'a list out of order' span 22 'not in ascending order' \
 	"UPDATE span SET ids='0000000016,0000000014,0000000018,' WHERE pos=24"
 hurt 'a list that is cut off' span 0 'not as long as it says' "UPDATE span SET ids='0000000014,0000000016,' WHERE pos=24"
 hurt 'a list that is nonsense' span 0 "can't be read" "UPDATE span SET ids='0000000014,0000xx0016,0000000018,' WHERE pos=24"
-hurt 'and its entries are lost' lost 24 'nowhere' "UPDATE span SET ids='0000000014,0000xx0016,0000000018,' WHERE pos=24"
+hurt 'and the entry that was there is lost' lost 22 'nowhere' "UPDATE span SET ids='0000000014,0000xx0016,0000000018,' WHERE pos=24"
 hurt 'waiting for ever' span 5 'is waiting, but has no time' 'UPDATE span SET due=NULL WHERE class=1'
 hurt 'held for nobody' span 30 'held for a push that does not exist' 'DELETE FROM push'
 hurt 'no such class' span 30 'class that does not exist' 'UPDATE span SET class=4 WHERE class=2'
@@ -188,16 +197,48 @@ hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the r
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
 hurt 'the gate is missing' counter 0 'no row in the table `gate`' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
-hurt 'moved and done' doubled 3 'done.*moved to another stack' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
+hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
 hurt 'the tail is wrong' stray 34 'above the last one that the stack assigned, 30' 'UPDATE stack SET tail=30'
 hurt 'a name is gone' name 17 'the table `name` has no row' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
 hurt 'a name is wrong' name 18 'hash of another datapath' "UPDATE name SET entry_id=18 WHERE hash=UNHEX(SHA2('/d/17',256))"
 
+# Intervals over many blocks of 64 numbers, and in two of the pieces of 1,048,576: entries 1 to 1000 and 1048001 to 1049000.
+# long WHAT KIND ENTRY N SQL: after SQL, check ends with 1, names ENTRY as KIND, and finds N of that kind
+span="INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses) VALUES"
+long() {
+	local said status=0
+	make 0 "DELETE FROM entry; DELETE FROM name; DELETE FROM attempt; DELETE FROM dead; DELETE FROM claim; DELETE FROM span;
+		UPDATE worker SET done=0 WHERE worker_id=5; UPDATE stack SET tail=1049000,pushed=2000,named=NULL,done=0,dead=0;
+		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 1000);
+		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1048001 1049000);
+		$span(7,0,0,100,1,100,1,0,0),(7,0,0,1000,101,1000,1,0,0),(7,0,0,1049000,1048001,1049000,1,0,0); $5"
+	said=$(jobstack check -s hurt 2>&1) || status=$?
+	is "$1: status" "$status" "$(($4 > 0))"
+	(($4 == 0)) || like "$1: it is said" "$said" "hurt: $2: entry $3[ :]"
+	(($4 == 0)) || like "$1: the last line" "$said" "does not balance: .*$4 $2"
+}
+long 'long spans' none 0 0 ''
+long 'long spans overlap' doubled 400 101 "$span(7,0,0,500,400,500,1,0,0)"
+long 'long spans overlap twice' doubled 400 101 "$span(7,0,0,500,400,500,1,0,0),(7,0,1,500,400,500,1,0,0)"
+long 'long spans overlap by one' doubled 1000 1 "$span(7,0,1,1000,1000,1000,1,0,0)"
+long 'long spans of different attempts overlap' doubled 200 101 "$span(7,0,0,300,200,300,2,0,0)"
+long 'three spans overlap' doubled 700 1 "$span(7,0,1,700,700,700,1,0,0),(7,0,2,700,700,700,1,0,0)"
+long 'a long span is cut' lost 101 199 'UPDATE span SET lo=300 WHERE pos=1000'
+long 'a long span of another attempt' attempt 500 900 'UPDATE span SET attempt=2 WHERE pos=1000'
+long 'a span goes on where no entry is' stray 320 36 'DELETE FROM entry WHERE entry_id BETWEEN 310 AND 600'
+long 'spans meet where no entry is' stray 1001 1 "UPDATE span SET hi=1001,pos=1001 WHERE pos=1000"
+long 'a span over two pieces' stray 1048000 1 "UPDATE span SET lo=1048000 WHERE pos=1049000"
+long 'lost in two pieces' lost 1048100 1699 "UPDATE span SET hi=300,pos=300 WHERE pos=1000; UPDATE span SET lo=1049000 WHERE pos=1049000"
+long 'failures of a long span' attempt 900 900 'UPDATE span SET fails=1 WHERE pos=1000'
+
 # what has no datapath to tell
 make 0
+sql "INSERT INTO name VALUES(7,REPEAT('x',32),77)"
+like 'a name of no entry' "$(jobstack check -s hurt)" 'name: entry 77: the table `name` has 1 rows for entries that do not exist.* 0 were pruned'
+make 0
 sql 'DELETE FROM entry WHERE entry_id>32'
-like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: the held row .* reaches to entry 34'
+like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: there is no such entry, .*the held row'
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,99,1,5,1,0,NOW());
@@ -205,9 +246,9 @@ sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DE
 	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
-for line in 'entry 12: there is no such entry, but its number is in the ready row' 'entry 3: .*is in the done entries' \
-	'entry 4: .*is in the dead entries' 'entry 99: attempts are on record' 'entry 98: this entry number' \
-	'entry 1000: .*reaches to entry 1099511627775' 'entry 1999: .*reaches to entry 2000'; do
+for line in 'entry 12: there is no such entry.*in the ready row' 'entry 3: .*in the done entries' 'entry 4: .*in the dead entries' \
+	'entry 99: .*attempts on record: 1 failed' 'entry 98: .*in the dead entries' 'entry 1000: .*pos 1099511627775' \
+	'entry 1099511627775: ' 'entry 1999: ' 'entry 2000: '; do
 	check "stray: $line" grep -qE "stray: $line" <<<"$said"
 done
 # rows of stacks that are not there
