@@ -11,7 +11,7 @@
 -- in it piece by piece, and sets these variables anew for each piece; here the piece is everything.
 --
 -- A statement ends with a semicolon at the end of a line; lines that begin with -- are comments.
-SET @js_part=0,@js_parts=1,@js_part_lo=0,@js_part_hi=0xFFFFFFFFFF+0,@js_part_lo16='0000000000',
+SET @js_part=0,@js_parts=1,@js_part_lo=0,@js_part_hi=1099511627775,@js_part_lo16='0000000000',
 	@js_part_hi16='FFFFFFFFFF',@js_part_hash_lo='',@js_part_hash_hi=UNHEX(REPEAT('FF',32));
 
 -- The sums begin at 0.
@@ -24,7 +24,7 @@ SELECT @js_attempts+COUNT(*),@js_done+COALESCE(SUM(final<>0),0) FROM attempt
 SELECT COALESCE(SUM(to_stack IS NULL AND cancelled=0),0),COALESCE(SUM(to_stack IS NOT NULL),0),
 	COALESCE(SUM(to_stack IS NULL AND cancelled<>0),0) FROM dead WHERE stack_id=@js_stack INTO @js_dead,@js_moved,@js_cancelled;
 SELECT COALESCE(SUM(IF(class=0,n,0)),0),COALESCE(SUM(IF(class=1,n,0)),0),COALESCE(SUM(IF(class=2,n,0)),0) FROM
-	(SELECT class,IF(hi<lo,0,LEAST(hi,0xFFFFFFFFFF)+1-LEAST(lo,0xFFFFFFFFFF)) AS n FROM span WHERE stack_id=@js_stack)
+	(SELECT class,IF(hi<lo,0,LEAST(hi,1099511627775)+1-LEAST(lo,1099511627775)) AS n FROM span WHERE stack_id=@js_stack)
 	s INTO @js_ready,@js_waiting,@js_held;
 SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=@js_stack INTO @js_running;
 
@@ -34,58 +34,62 @@ SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=@js_stack INTO @js_runnin
 --
 -- t: of a block B, for each number K: M, the entries that have an attempt K, where the entry itself is attempt 0; P, those
 -- whose place says that K was the last; X, the same by XOR, where an entry that is there twice cancels itself; C, how many;
--- D, 1 in the first of the blocks that a span has as a whole, and -1 behind the last; Z, what is wrong by itself.
+-- D, 1 in the first of the blocks that a span has as a whole, and -1 behind the last; Z, what is wrong by itself; U, those
+-- whose attempt K failed; Y, those whose place counts failures.
 -- o: RUN spans for attempt K + 1 have the whole block, RUNS for any.  NM and LM are the M of K + 1 and K - 1.  P must be M
 -- without NM, with no entry twice, and M must lie in LM.  v: what is wrong in each block; GAP: a span goes on, but there is
 -- no entry in the next block.
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<511),
 t AS (
 	SELECT entry_id DIV 64 AS b,0 AS k,BIT_OR(1<<(entry_id&63)) AS m,BIT_OR(0) AS p,BIT_XOR(0) AS x,0 AS c,0 AS d,
-		BIT_OR(0) AS z
+		BIT_OR(0) AS z,BIT_OR(0) AS u,BIT_OR(0) AS y
 		FROM entry WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi GROUP BY 1
 	UNION ALL
 	SELECT entry_id DIV 64,attempt,BIT_OR(1<<(entry_id&63)),BIT_OR((final<>0)<<(entry_id&63)),
 		BIT_XOR((final<>0)<<(entry_id&63)),SUM(final<>0),0,
-		BIT_OR((attempt=0 OR (final<>0 AND outcome<>0))<<(entry_id&63))
+		BIT_OR((attempt=0 OR (final<>0 AND outcome<>0))<<(entry_id&63)),BIT_OR((outcome=1)<<(entry_id&63)),BIT_OR(0)
 		FROM attempt WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi GROUP BY 1,2
 	UNION ALL
-	SELECT entry_id DIV 64,attempt,BIT_OR(0),BIT_OR(1<<(entry_id&63)),BIT_XOR(1<<(entry_id&63)),COUNT(*),0,BIT_OR(0)
+	SELECT entry_id DIV 64,attempt,BIT_OR(0),BIT_OR(1<<(entry_id&63)),BIT_XOR(1<<(entry_id&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),
+		BIT_OR(0)
 		FROM dead WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi GROUP BY 1,2
 	UNION ALL
-	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0) FROM
-		(SELECT CAST(CONV(SUBSTR(s.ids,n.i*11+1,10),16,10) AS UNSIGNED) AS e,CAST(s.attempt AS SIGNED)-1 AS k
+	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails>0)<<(e&63)) FROM
+		(SELECT CAST(CONV(SUBSTR(s.ids,n.i*11+1,10),16,10) AS UNSIGNED) AS e,CAST(s.attempt AS SIGNED)-1 AS k,s.fails
 		FROM span s STRAIGHT_JOIN n ON n.i BETWEEN s.lo AND s.hi
 		WHERE s.stack_id=@js_stack AND s.ids IS NOT NULL AND SUBSTR(s.ids,LEAST(s.lo,999)*11+1,10)<=@js_part_hi16
 			AND SUBSTR(s.ids,LEAST(s.hi,999)*11+1,10)>=@js_part_lo16
 			AND SUBSTR(s.ids,n.i*11+1,10) BETWEEN @js_part_lo16 AND @js_part_hi16) l GROUP BY 1,2
 	UNION ALL
-	SELECT b,k,BIT_OR(0),BIT_OR(p),BIT_XOR(p),SUM(BIT_COUNT(p)),SUM(d),BIT_OR(0) FROM
+	SELECT b,k,BIT_OR(0),BIT_OR(p),BIT_XOR(p),SUM(BIT_COUNT(p)),SUM(d),BIT_OR(0),BIT_OR(0),BIT_OR(p*fails) FROM
 		(SELECT CASE v WHEN 1 THEN lo DIV 64 WHEN 2 THEN hi DIV 64 WHEN 3 THEN lo DIV 64+1 ELSE hi DIV 64 END AS b,k,
+			fails>0 AND hi DIV 64<=lo DIV 64+1 AS fails,
 			CASE v WHEN 1 THEN (~0<<(lo&63))&(~0>>IF(lo DIV 64=hi DIV 64,63-(hi&63),0)) WHEN 2 THEN ~0>>(63-(hi&63))
 				ELSE ~0&0 END AS p,
 			CASE v WHEN 3 THEN 1 WHEN 4 THEN -1 ELSE 0 END AS d
-		FROM (SELECT GREATEST(lo,@js_part_lo) AS lo,LEAST(hi,@js_part_hi) AS hi,CAST(attempt AS SIGNED)-1 AS k FROM span
+		FROM (SELECT GREATEST(lo,@js_part_lo) AS lo,LEAST(hi,@js_part_hi) AS hi,CAST(attempt AS SIGNED)-1 AS k,fails FROM span
 			WHERE stack_id=@js_stack AND ids IS NULL AND lo<=hi AND lo<=@js_part_hi AND hi>=@js_part_lo) s
 		STRAIGHT_JOIN (SELECT 1 AS v UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) v
 		ON v=1 OR lo DIV 64<hi DIV 64) i GROUP BY 1,2
 	UNION ALL
-	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0) FROM
-		(SELECT c.e,CAST(c.attempt AS SIGNED)-1 AS k FROM
-			(SELECT IF(c.ids IS NULL,LEAST(c.lo,0xFFFFFFFFFF)+n.i,
-				CAST(CONV(SUBSTR(c.ids,(LEAST(c.lo,999)+n.i)*11+1,10),16,10) AS UNSIGNED)) AS e,c.attempt
-			FROM claim c STRAIGHT_JOIN n ON LEAST(c.lo,0xFFFFFFFFFF)+n.i<=c.hi WHERE c.stack_id=@js_stack) c
+	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails>0)<<(e&63)) FROM
+		(SELECT c.e,CAST(c.attempt AS SIGNED)-1 AS k,c.fails FROM
+			(SELECT IF(c.ids IS NULL,LEAST(c.lo,1099511627775)+n.i,
+				CAST(CONV(SUBSTR(c.ids,(LEAST(c.lo,999)+n.i)*11+1,10),16,10) AS UNSIGNED)) AS e,c.attempt,c.fails
+			FROM claim c STRAIGHT_JOIN n ON LEAST(c.lo,1099511627775)+n.i<=c.hi WHERE c.stack_id=@js_stack) c
 		LEFT JOIN attempt a ON a.stack_id=@js_stack AND a.entry_id=c.e AND a.attempt=c.attempt
 		WHERE c.e BETWEEN @js_part_lo AND @js_part_hi AND a.stack_id IS NULL) j GROUP BY 1,2
 ),
-g AS (SELECT b,k,BIT_OR(m) AS m,BIT_OR(p) AS p,BIT_XOR(x) AS x,SUM(c) AS c,SUM(d) AS d,BIT_OR(z) AS z FROM t GROUP BY b,k),
-o AS (SELECT b,k,m,p,x,c,z,SUM(d) OVER (PARTITION BY k ORDER BY b) AS run,SUM(d) OVER (ORDER BY b) AS runs,
+g AS (SELECT b,k,BIT_OR(m) AS m,BIT_OR(p) AS p,BIT_XOR(x) AS x,SUM(c) AS c,SUM(d) AS d,BIT_OR(z) AS z,
+	BIT_OR(u) AS u,BIT_OR(y) AS y FROM t GROUP BY b,k),
+o AS (SELECT b,k,m,p,x,c,z,u,y,SUM(d) OVER (PARTITION BY k ORDER BY b) AS run,SUM(d) OVER (ORDER BY b) AS runs,
 	IF(LEAD(k) OVER (PARTITION BY b ORDER BY k)=k+1,LEAD(m) OVER (PARTITION BY b ORDER BY k),m&0) AS nm,
 	IF(k=0,m,IF(LAG(k) OVER (PARTITION BY b ORDER BY k)=k-1,LAG(m) OVER (PARTITION BY b ORDER BY k),m&0)) AS lm FROM g),
-q AS (SELECT b,k,m,nm,lm,p|~0*(run>0) AS p,z,runs,(p&~x)|p*(run>0)|~0*(run>1) AS twice,
+q AS (SELECT b,k,m,nm,lm,p|~0*(run>0) AS p,z,u,y,runs,(p&~x)|p*(run>0)|~0*(run>1) AS twice,
 	c+64*run<>BIT_COUNT(p|~0*(run>0)) AS more FROM o),
-f AS (SELECT b,k,m,nm,lm,p,z,runs,IF(twice=0,p,twice)*more AS twice FROM q),
+f AS (SELECT b,k,m,nm,lm,p,z,u,y,runs,IF(twice=0,p,twice)*more AS twice FROM q),
 h AS (SELECT b,BIT_OR(m*(k=0)) AS e,BIT_OR(p|~0*(runs>0)) AS p,MAX(runs) AS runs,
-	BIT_OR(twice)|(BIT_OR(p)&~BIT_XOR(p)) AS twice,BIT_OR(z|twice|(p^(m&~nm))|(m&~lm)) AS bad FROM f GROUP BY b),
+	BIT_OR(twice)|(BIT_OR(p)&~BIT_XOR(p)) AS twice,BIT_OR(z|twice|(p^(m&~nm))|(m&~lm))|(BIT_OR(y)&~BIT_OR(u)) AS bad FROM f GROUP BY b),
 v AS (SELECT b,e,p,twice,bad|twice AS bad,runs>0 AND NOT LEAD(b) OVER (ORDER BY b)<=>b+1 AS gap FROM h),
 r AS (SELECT kind,entry,ROW_NUMBER() OVER (PARTITION BY kind ORDER BY entry) AS nth FROM
 	(SELECT b*64+n.i AS entry,IF(n.i=64 OR (e>>n.i)&1=0,'stray',IF((p>>n.i)&1=0,'lost',
@@ -96,12 +100,14 @@ SELECT r.kind,r.entry,CONCAT_WS('; ',CASE r.kind WHEN 'stray' THEN 'there is no 
 	WHEN 'doubled' THEN 'it is in more than one place' ELSE 'its attempts and its place do not agree' END,
 	IF(nth>20,NULL,CONCAT('in ',NULLIF(CONCAT_WS(', and in ',
 	(SELECT GROUP_CONCAT('the ',ELT(LEAST(s.class,3)+1,'ready','waiting','held','nameless'),
-		' row in the table `span` at rank ',s.`rank`,', pos ',s.pos,' for attempt ',s.attempt
+		' row in the table `span` at rank ',s.`rank`,', pos ',s.pos,' for attempt ',s.attempt,
+		IF(s.fails+s.losses>0,CONCAT(' after ',s.fails,' failures and ',s.losses,' losses'),'')
 		ORDER BY s.class,s.`rank`,s.pos SEPARATOR ', and in ')
 		FROM span s WHERE s.stack_id=@js_stack AND IF(s.ids IS NULL,r.entry BETWEEN s.lo AND s.hi,
 		LOCATE(CONCAT(LPAD(HEX(r.entry),10,'0'),','),
 			SUBSTR(s.ids,LEAST(s.lo,999)*11+1,(LEAST(s.hi,999)+1-LEAST(s.lo,s.hi,999))*11))>0)),
-	(SELECT GROUP_CONCAT('claim ',c.claim_no,' of worker ',c.worker_id,' for attempt ',c.attempt
+	(SELECT GROUP_CONCAT('claim ',c.claim_no,' of worker ',c.worker_id,' for attempt ',c.attempt,
+		IF(c.fails+c.losses>0,CONCAT(' after ',c.fails,' failures and ',c.losses,' losses'),'')
 		ORDER BY c.worker_id,c.claim_no SEPARATOR ', and in ')
 		FROM claim c LEFT JOIN attempt a ON a.stack_id=c.stack_id AND a.entry_id=r.entry AND a.attempt=c.attempt
 		WHERE c.stack_id=@js_stack AND a.stack_id IS NULL AND IF(c.ids IS NULL,r.entry BETWEEN c.lo AND c.hi,
@@ -115,19 +121,20 @@ SELECT r.kind,r.entry,CONCAT_WS('; ',CASE r.kind WHEN 'stray' THEN 'there is no 
 		ELT(LEAST(a.outcome,4)+1,'done','failed','lost','interrupted','of no kind') ORDER BY a.attempt SEPARATOR ', ')
 		FROM attempt a WHERE a.stack_id=@js_stack AND a.entry_id=r.entry),'none')))) AS text FROM r;
 
--- No span or claim counts more failures or losses of an entry than its attempts on record have.
+-- No span or claim counts more failures or losses of an entry than its attempts on record have.  That there is a failure
+-- if one is counted is proved above, but for whole blocks.
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<511),
 s AS (
-	SELECT 'span' AS place,lo,hi,ids,fails,losses FROM span
-		WHERE stack_id=@js_stack AND fails+losses>0 AND lo<=hi AND MOD(CRC32(pos),@js_parts)=@js_part
+	SELECT 'span' AS place,lo,hi,ids,fails,losses FROM span WHERE stack_id=@js_stack
+		AND (fails>1 OR losses>0 OR (fails>0 AND ids IS NULL AND hi DIV 64>lo DIV 64+1)) AND lo<=hi AND MOD(CRC32(pos),@js_parts)=@js_part
 	UNION ALL
-	SELECT 'claim',lo,hi,ids,fails,losses FROM claim
-		WHERE stack_id=@js_stack AND fails+losses>0 AND lo<=hi AND MOD(CRC32(claim_no),@js_parts)=@js_part
+	SELECT 'claim',lo,hi,ids,fails,losses FROM claim WHERE stack_id=@js_stack
+		AND (fails>1 OR losses>0) AND lo<=hi AND MOD(CRC32(claim_no),@js_parts)=@js_part
 ),
 e AS (
 	SELECT place,lo AS entry,fails,losses FROM s WHERE ids IS NULL
 	UNION ALL
-	SELECT place,LEAST(lo,0xFFFFFFFFFF)+n.i+512*o.i,fails,losses FROM s STRAIGHT_JOIN n o ON 512*o.i<=hi-lo
+	SELECT place,LEAST(lo,1099511627775)+n.i+512*o.i,fails,losses FROM s STRAIGHT_JOIN n o ON 512*o.i<=hi-lo
 		STRAIGHT_JOIN n ON n.i+512*o.i<=hi-lo WHERE ids IS NULL AND hi>lo AND n.i+o.i>0
 	UNION ALL
 	SELECT place,CAST(CONV(SUBSTR(ids,n.i*11+1,10),16,10) AS UNSIGNED),fails,losses FROM s
@@ -145,7 +152,8 @@ SELECT 'attempt' AS kind,entry,CONCAT('its ',place,' counts ',fails,' failures a
 SELECT 'span' AS kind,IF(other IS NULL,first,0) AS entry,CONCAT('the ',ELT(LEAST(class,3)+1,'ready','waiting','held','nameless'),
 	' row in the table `span` at rank ',`rank`,', pos ',pos,' ',COALESCE(other,fault)) AS text FROM
 	(SELECT s.*,CASE WHEN class>2 THEN 'is of a class that does not exist'
-		WHEN pos<>IF(lifo,-CAST(first AS SIGNED),CAST(last AS SIGNED)) THEN 'has a pos that does not match its entries'
+		WHEN pos<>IF(lifo,-CAST(LEAST(first,1099511627776) AS SIGNED),
+			CAST(LEAST(last,1099511627776) AS SIGNED)) THEN 'has a pos that does not match its entries'
 		WHEN class=1 AND due IS NULL THEN 'is waiting, but has no time when it is due'
 		WHEN class<>1 AND due IS NOT NULL THEN 'is not waiting, but has a time when it is due'
 		WHEN class=2 AND NOT EXISTS(SELECT 1 FROM push u WHERE u.push_id=s.push_id AND u.stack_id=@js_stack)
@@ -182,9 +190,9 @@ SELECT kind,IF(MAX(bad),0,CAST(CONV(MIN(first),16,10) AS UNSIGNED)) AS entry,CON
 -- Each claim is a live worker's, has at most 500 entries, and counts those of them that are open; there are some.
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<511),
 e AS (
-	SELECT c.worker_id,c.claim_no,c.lo,c.hi,c.ids,c.open,c.attempt,n.i,IF(c.ids IS NULL,LEAST(c.lo,0xFFFFFFFFFF)+n.i,
+	SELECT c.worker_id,c.claim_no,c.lo,c.hi,c.ids,c.open,c.attempt,n.i,IF(c.ids IS NULL,LEAST(c.lo,1099511627775)+n.i,
 		CAST(CONV(SUBSTR(c.ids,(LEAST(c.lo,999)+n.i)*11+1,10),16,10) AS UNSIGNED)) AS entry
-		FROM claim c LEFT JOIN n ON LEAST(c.lo,0xFFFFFFFFFF)+n.i<=c.hi WHERE c.stack_id=@js_stack
+		FROM claim c LEFT JOIN n ON LEAST(c.lo,1099511627775)+n.i<=c.hi WHERE c.stack_id=@js_stack
 ),
 c AS (
 	SELECT e.worker_id,e.claim_no,MIN(e.entry) AS entry,MAX(e.lo) AS lo,MAX(e.hi) AS hi,MAX(e.open) AS open,
@@ -223,14 +231,12 @@ SELECT 'name' AS kind,e.entry_id AS entry,'the table `name` has no row for its d
 -- Each row in `name` has the hash of its entry's datapath, and no more of them have no entry than were pruned.
 SELECT @js_names+COUNT(*) FROM name
 	WHERE stack_id=@js_stack AND hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi INTO @js_names;
-SELECT 'name' AS kind,n.entry_id AS entry,'its row in the table `name` has the hash of another datapath' AS text
-	FROM name n STRAIGHT_JOIN entry e ON e.stack_id=@js_stack AND e.entry_id=n.entry_id
-	WHERE @js_names<>@js_matched AND n.stack_id=@js_stack AND n.hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi
-	AND n.hash<>UNHEX(SHA2(e.datapath,256));
-SELECT 'name' AS kind,MIN(n.entry_id) AS entry,CONCAT('the table `name` has ',COUNT(*),' rows for entries that do not exist, ',
-	'this one among them, but ',MAX(s.pruned),' were pruned') AS text
+SELECT 'name' AS kind,n.entry_id AS entry,IF(e.entry_id IS NULL,CONCAT('there is no such entry, but the table `name` has a row for ',
+	'it; ',@js_names-@js_matched,' of its rows fit no entry, but ',s.pruned,' entries were pruned'),
+	'its row in the table `name` has the hash of another datapath') AS text
 	FROM stack s STRAIGHT_JOIN name n ON n.stack_id=s.stack_id LEFT JOIN entry e ON e.stack_id=@js_stack AND e.entry_id=n.entry_id
-	WHERE @js_names>@js_matched+s.pruned AND s.stack_id=@js_stack AND e.entry_id IS NULL HAVING COUNT(*)>MAX(s.pruned);
+	WHERE @js_names<>@js_matched AND s.stack_id=@js_stack AND n.hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi
+	AND IF(e.entry_id IS NULL,@js_names>@js_matched+s.pruned,n.hash<>UNHEX(SHA2(e.datapath,256)));
 
 -- The counters say what the rows do, and a stack with a limit of running entries has the row that enforces it.
 SELECT 'counter' AS kind,0 AS entry,CONCAT(what,': ',said,' by the counters, ',counted,' by the rows') AS text FROM

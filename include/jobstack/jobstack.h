@@ -1164,10 +1164,10 @@ struct jobstack_check_report {
 /* Checks that the rows of STACK agree with each other; with STACK NULL, that no table has rows of a stack that does not
  * exist.  Everything is read in one view of the data, without a lock: workers and pushes go on, and what they do
  * meanwhile is not seen.  Then FN (may be NULL; as jobstack_status_fn) is called for the findings, of each kind the
- * first JOBSTACK_CHECK_TOLD, by entry number.  Takes some 25 MB of memory for any number of entries (at most 100 MB,
- * unless spans overlap).  If the connection is lost, it reads again from the beginning.  REPORT (may be NULL) is filled
- * at 0 and at JOBSTACK_NOTHING.  Returns 0 if everything agrees; JOBSTACK_NOTHING if something is wrong, with ERROR
- * left as it is.  Errors: EMISSING, ENODB, ESTOPPED. */
+ * first JOBSTACK_CHECK_TOLD, by entry number.  Takes some 10 MB of memory for any number of entries.  If the connection
+ * is lost, it reads again from the beginning.  REPORT (may be NULL) is filled at 0 and at JOBSTACK_NOTHING.  Returns 0
+ * if everything agrees; JOBSTACK_NOTHING if something is wrong, with ERROR left as it is.  Errors: EMISSING, ENODB,
+ * ESTOPPED. */
 #define JOBSTACK_CHECK_TOLD 1000
 int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_fn *fn, void *ctx,
 		   struct jobstack_check_report *report, struct jobstack_error *error);

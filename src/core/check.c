@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE (UINT64_C(1) << 20)   /* numbers in one query: its answer must come within the read timeout */
-#define PIECES_OF_SPANS UINT64_C(8) /* so many of these are one for a statement that reads spans only */
+/* Entry numbers in one query, whose answer must come within the read timeout: of a statement that looks each name up,
+ * of one that reads entries in order, and of one that reads spans only. */
+#define FEW (UINT64_C(1) << 15)
+#define MANY (UINT64_C(1) << 20)
+#define MOST (UINT64_C(1) << 23)
 #define NUMBERS (UINT64_C(1) << 40)
 
 static const char *const kind[JOBSTACK_FAULTS] = {
@@ -105,8 +108,9 @@ static int run_statements(struct checking *k, struct jobstack_error *error)
 	int status = 0;
 
 	while (status == 0 && js_schema_next(&text, &statement)) {
-		uint64_t len = strstr(statement.data, "@js_part_") != NULL ? PIECE : PIECE * PIECES_OF_SPANS,
-			 pieces = 1;
+		uint64_t pieces = 1, len = strstr(statement.data, "SHA2") != NULL	 ? FEW
+					   : strstr(statement.data, "@js_part_") != NULL ? MANY
+											 : MOST;
 
 		if ((strstr(statement.data, "@js_") != NULL) != (k->stack != NULL))
 			continue;

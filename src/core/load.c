@@ -43,8 +43,7 @@ static void take_claim(void *ctx, const struct js_row *row)
 		return;
 	}
 	js_set_read(&set, row, 1, ids);
-	to = set.fault != NULL || set.n > CLAIM_MOST ? NULL
-						     : js_claim_new(js_row_u64(row, 0), set.ids, set.first, set.n);
+	to = set.damaged || set.n > CLAIM_MOST ? NULL : js_claim_new(js_row_u64(row, 0), set.ids, set.first, set.n);
 	if (to == NULL) {
 		r->bad = 1;
 		return;

@@ -10,12 +10,9 @@
 /* clang-format off */
 #define SET_COLUMNS(X) X(place.attempt, "t.attempt", U32) X(place.fails, "t.fails", U32) X(place.losses, "t.losses", U32)
 #define SPAN_COLUMNS(X)                                                                                                \
-	SET_COLUMNS(X) X(place.class, "t.class", U32) X(place.rank, "t.`rank`", I64) X(place.pos, "t.pos", I64)        \
-	X(due, "t.due IS NOT NULL", FLAG)                                                                              \
-	X(pushed, "EXISTS(SELECT 1 FROM push u WHERE u.push_id=t.push_id AND u.stack_id=t.stack_id)", FLAG)
+	SET_COLUMNS(X) X(place.class, "t.class", U32) X(place.rank, "t.`rank`", I64) X(place.pos, "t.pos", I64)
 #define CLAIM_COLUMNS(X)                                                                                               \
-	SET_COLUMNS(X) X(place.worker, "t.worker_id", U64) X(place.no, "t.claim_no", U64) X(place.open, "t.open", U64) \
-	X(place.keeper, "IF(w.worker_id IS NULL,2,IF(w.stack_id<>t.stack_id,3,w.ended IS NOT NULL))", U32)             \
+	SET_COLUMNS(X) X(place.worker, "t.worker_id", U64) X(place.no, "t.claim_no", U64)                              \
 	X(claimed_us, "IF(w.kind=1,t.claimed,NULL)", TIME) X(running, "IF(%u,w.running,NULL)", TEXT)
 #define CLAIM_QUERY                                                                                                    \
 	"SELECT t.lo,t.hi,t.ids" CLAIM_COLUMNS(JS_COLUMN_NAME) " FROM claim t FORCE INDEX(PRIMARY) LEFT JOIN worker w " \
@@ -35,26 +32,23 @@ void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uin
 	set->first = set->last = set->n = 0;
 	set->lo = lo;
 	set->ids = NULL;
-	set->fault = NULL;
+	set->damaged = 1;
 	if (hi < lo)
-		set->fault = "ends before it begins";
-	else if (list == NULL) {
+		return;
+	if (list == NULL) {
 		set->first = lo;
 		set->last = hi;
 		set->n = hi - lo == UINT64_MAX ? hi : hi - lo + 1;
-		set->fault = lo == 0 ? "begins at the number 0, which no entry has" : NULL;
-	} else if (len % JS_IDS_WIDTH != 0 || len / JS_IDS_WIDTH > JS_IDS_MAX || hi >= len / JS_IDS_WIDTH)
-		set->fault = "has a list that is not as long as it says";
-	else if (js_span_read_ids(list, len, lo, hi - lo + 1, ids) != 0)
-		set->fault = "has a list that can't be read";
-	else {
+		set->damaged = lo == 0;
+	} else if (len % JS_IDS_WIDTH == 0 && len / JS_IDS_WIDTH <= JS_IDS_MAX && hi < len / JS_IDS_WIDTH &&
+		   js_span_read_ids(list, len, lo, hi - lo + 1, ids) == 0) {
 		set->n = hi - lo + 1;
 		set->ids = ids;
 		set->first = ids[0];
 		set->last = ids[set->n - 1];
+		set->damaged = 0;
 		for (size_t i = 1; i < set->n; i++)
-			if (ids[i] <= ids[i - 1])
-				set->fault = "has a list that is not in ascending order";
+			set->damaged |= ids[i] <= ids[i - 1];
 	}
 }
 
@@ -72,7 +66,6 @@ static void take_set(void *ctx, const struct js_row *row)
 	js_set_read(to, row, 0, q->ids);
 	if (q->claims) {
 		CLAIM_COLUMNS(JS_COLUMN_READ)
-		set.place.first = set.first;
 	} else {
 		SPAN_COLUMNS(JS_COLUMN_READ)
 	}

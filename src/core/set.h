@@ -6,19 +6,12 @@
 
 #include "core/span.h"
 
-/* The state of a claim's worker. */
-enum js_keeper { JS_ALIVE, JS_ENDED, JS_MISSING, JS_FOREIGN };
-
 /* A span or a claim without its entries. */
 struct js_place {
 	unsigned class; /* of a span */
 	int64_t rank, pos;
 	uint32_t attempt, fails, losses;
-	/* the rest is of claims */
-	uint64_t worker, no; /* 0: it is a span */
-	uint64_t first;	     /* its first entry */
-	uint64_t open, seen; /* entries without an outcome: what it says; what a check has found */
-	enum js_keeper keeper;
+	uint64_t worker, no; /* of a claim; 0: it is a span */
 };
 
 struct js_set {
@@ -26,14 +19,13 @@ struct js_set {
 	uint64_t first, last, n; /* the first and the last entry, and how many there are */
 	uint64_t lo;		 /* of a list: the place of the first in it */
 	uint64_t *ids;		 /* of a list; NULL: an interval */
-	const char *fault;	 /* what is wrong with lo, hi and ids, or NULL */
-	int due, pushed;	 /* of a span: it has a time when it is due; the push that holds it exists */
+	int damaged;		 /* lo, hi and ids are no set of entries */
 	int64_t claimed_us;	 /* of a claim by a script: since when, else -1 */
 	const char *running;	 /* the column of its worker, or NULL */
 };
 
-/* Reads the columns lo, hi and ids of ROW, from COL on, into SET, IDS being the memory for a list.  Sets set->fault;
- * what is known of the entries is set nevertheless. */
+/* Reads the columns lo, hi and ids of ROW, from COL on, into SET, IDS being the memory for a list.  Sets
+ * set->damaged; what is known of the entries is set nevertheless. */
 void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uint64_t ids[JS_IDS_MAX]);
 
 /* Gets a set, which is valid during the call; with SET NULL at the start of each try to read a page. */

@@ -178,6 +178,11 @@ hurt 'an attempt 0' attempt 11 'attempts on record: 0 failed' \
 hurt 'a failure that ends it' attempt 1 'done entries by attempt 1; attempts on record: 1 failed' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
 hurt 'dead by another attempt' attempt 4 'dead entries after attempt 2; attempts on record: 1 failed' 'UPDATE dead SET attempt=2'
 hurt 'counted what never was' attempt 5 'counts 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
+hurt 'a failure that never was' attempt 13 'pos 19 for attempt 1 after 1 failures and 0 losses; attempts on record: none' \
+	'UPDATE span SET fails=1 WHERE pos=19'
+hurt 'a failure of a list that never was' attempt 22 'for attempt 2 after 1 failures and 0 losses; attempts on record: 1 done' \
+	'UPDATE span SET fails=1 WHERE pos=24'
+hurt 'losses of a claim that never were' attempt 8 'counts 0 failures and 2 losses' 'UPDATE claim SET losses=2'
 hurt 'losses that never were' attempt 12 'counts 0 failures and 1 losses of this entry, but these attempts are on record: none' 'UPDATE span SET losses=1 WHERE pos=19'
 hurt 'a span that ends before it begins' span 0 'ends before it begins' 'UPDATE span SET lo=20 WHERE pos=19'
 hurt 'a place in line that is wrong' span 10 'pos 18.*pos that does not match' 'UPDATE span SET pos=18 WHERE pos=19'
@@ -235,7 +240,7 @@ long 'failures of a long span' attempt 900 900 'UPDATE span SET fails=1 WHERE po
 # what has no datapath to tell
 make 0
 sql "INSERT INTO name VALUES(7,REPEAT('x',32),77)"
-like 'a name of no entry' "$(jobstack check -s hurt)" 'name: entry 77: the table `name` has 1 rows for entries that do not exist.* 0 were pruned'
+like 'a name of no entry' "$(jobstack check -s hurt)" 'name: entry 77: there is no such entry, but the table `name` has a row for it; 1 of its rows fit no entry, but 0 entries were pruned'
 make 0
 sql 'DELETE FROM entry WHERE entry_id>32'
 like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: there is no such entry, .*the held row'
