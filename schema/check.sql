@@ -4,7 +4,7 @@
 -- its kind, an entry number (0: none), and what is wrong.  The comment before a SELECT says what it proves if it gives
 -- none.  They need the right SELECT only, lock nothing, and use what MySQL 8.0 and MariaDB 10.5 both take.  By hand:
 --
---     mysql DATABASE -e "START TRANSACTION WITH CONSISTENT SNAPSHOT; SET @js_name='mystack'; SOURCE check.sql"
+--     (echo "START TRANSACTION WITH CONSISTENT SNAPSHOT; SET @js_name='mystack';"; cat check.sql) | mysql DATABASE
 --
 -- Entry numbers are gathered in blocks of 64, each a BIGINT with a bit for each number.  So a statement keeps one small
 -- row for 64 entries, and to compare two sets is to compare two numbers.  jobstack runs each statement that has @js_part
@@ -35,7 +35,7 @@ SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=@js_stack INTO @js_runnin
 -- t: of a block B, for each number K: M, the entries that have an attempt K, where the entry itself is attempt 0; P, those
 -- whose place says that K was the last; X, the same by XOR, where an entry that is there twice cancels itself; C, how many;
 -- D, 1 in the first of the blocks that a span has as a whole, and -1 behind the last; Z, what is wrong by itself; U, those
--- whose attempt K failed; Y, those whose place counts failures.
+-- whose attempt K failed; Y, those whose place counts one.
 -- o: RUN spans for attempt K + 1 have the whole block, RUNS for any.  NM and LM are the M of K + 1 and K - 1.  P must be M
 -- without NM, with no entry twice, and M must lie in LM.  v: what is wrong in each block; GAP: a span goes on, but there is
 -- no entry in the next block.
@@ -54,7 +54,7 @@ t AS (
 		BIT_OR(0)
 		FROM dead WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi GROUP BY 1,2
 	UNION ALL
-	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails>0)<<(e&63)) FROM
+	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails=1)<<(e&63)) FROM
 		(SELECT CAST(CONV(SUBSTR(s.ids,n.i*11+1,10),16,10) AS UNSIGNED) AS e,CAST(s.attempt AS SIGNED)-1 AS k,s.fails
 		FROM span s STRAIGHT_JOIN n ON n.i BETWEEN s.lo AND s.hi
 		WHERE s.stack_id=@js_stack AND s.ids IS NOT NULL AND SUBSTR(s.ids,LEAST(s.lo,999)*11+1,10)<=@js_part_hi16
@@ -63,7 +63,7 @@ t AS (
 	UNION ALL
 	SELECT b,k,BIT_OR(0),BIT_OR(p),BIT_XOR(p),SUM(BIT_COUNT(p)),SUM(d),BIT_OR(0),BIT_OR(0),BIT_OR(p*fails) FROM
 		(SELECT CASE v WHEN 1 THEN lo DIV 64 WHEN 2 THEN hi DIV 64 WHEN 3 THEN lo DIV 64+1 ELSE hi DIV 64 END AS b,k,
-			fails>0 AND hi DIV 64<=lo DIV 64+1 AS fails,
+			fails=1 AND hi DIV 64<=lo DIV 64+1 AS fails,
 			CASE v WHEN 1 THEN (~0<<(lo&63))&(~0>>IF(lo DIV 64=hi DIV 64,63-(hi&63),0)) WHEN 2 THEN ~0>>(63-(hi&63))
 				ELSE ~0&0 END AS p,
 			CASE v WHEN 3 THEN 1 WHEN 4 THEN -1 ELSE 0 END AS d
@@ -72,7 +72,7 @@ t AS (
 		STRAIGHT_JOIN (SELECT 1 AS v UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) v
 		ON v=1 OR lo DIV 64<hi DIV 64) i GROUP BY 1,2
 	UNION ALL
-	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails>0)<<(e&63)) FROM
+	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails=1)<<(e&63)) FROM
 		(SELECT c.e,CAST(c.attempt AS SIGNED)-1 AS k,c.fails FROM
 			(SELECT IF(c.ids IS NULL,LEAST(c.lo,1099511627775)+n.i,
 				CAST(CONV(SUBSTR(c.ids,(LEAST(c.lo,999)+n.i)*11+1,10),16,10) AS UNSIGNED)) AS e,c.attempt,c.fails
@@ -121,8 +121,8 @@ SELECT r.kind,r.entry,CONCAT_WS('; ',CASE r.kind WHEN 'stray' THEN 'there is no 
 		ELT(LEAST(a.outcome,4)+1,'done','failed','lost','interrupted','of no kind') ORDER BY a.attempt SEPARATOR ', ')
 		FROM attempt a WHERE a.stack_id=@js_stack AND a.entry_id=r.entry),'none')))) AS text FROM r;
 
--- No span or claim counts more failures or losses of an entry than its attempts on record have.  That there is a failure
--- if one is counted is proved above, but for whole blocks.
+-- No span or claim counts more failures or losses of an entry than its attempts on record have.  (Where one
+-- failure is counted, the statement above proves that there is one, but for spans of whole blocks.)
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<511),
 s AS (
 	SELECT 'span' AS place,lo,hi,ids,fails,losses FROM span WHERE stack_id=@js_stack
@@ -232,7 +232,7 @@ SELECT 'name' AS kind,e.entry_id AS entry,'the table `name` has no row for its d
 SELECT @js_names+COUNT(*) FROM name
 	WHERE stack_id=@js_stack AND hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi INTO @js_names;
 SELECT 'name' AS kind,n.entry_id AS entry,IF(e.entry_id IS NULL,CONCAT('there is no such entry, but the table `name` has a row for ',
-	'it; ',@js_names-@js_matched,' of its rows fit no entry, but ',s.pruned,' entries were pruned'),
+	'it; ',CAST(@js_names-@js_matched AS SIGNED),' of its rows fit no entry, but ',s.pruned,' entries were pruned'),
 	'its row in the table `name` has the hash of another datapath') AS text
 	FROM stack s STRAIGHT_JOIN name n ON n.stack_id=s.stack_id LEFT JOIN entry e ON e.stack_id=@js_stack AND e.entry_id=n.entry_id
 	WHERE @js_names<>@js_matched AND s.stack_id=@js_stack AND n.hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi

@@ -116,6 +116,12 @@ for lifo in 0 1; do
 done
 like 'and it says so' "$(jobstack check -s hurt)" '^the ledger of hurt balances: 34 entries, 17 attempts$'
 
+by_hand() { (echo "START TRANSACTION WITH CONSISTENT SNAPSHOT; SET @js_name='hurt';" && cat "$JOBSTACK_SOURCE/schema/check.sql") |
+	"$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")"; }
+is 'the statements by hand: no row' "$(by_hand 2>&1)" ''
+make 0 'DELETE FROM span WHERE class=1; UPDATE stack SET pushed=35'
+is 'by hand: each finding is a row' "$(by_hand | cut -f1,2 | tr '\t\n' ' ;')" 'lost 5;counter 0;'
+
 # hurt WHAT KIND ENTRY WORDS SQL: after SQL, check ends with 1 and names ENTRY (0: none) as KIND, with WORDS
 hurt() {
 	local said status=0 line
