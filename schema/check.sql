@@ -17,6 +17,10 @@ SET @js_part=0,@js_parts=1,@js_part_lo=0,@js_part_hi=1099511627775,@js_part_lo16
 -- The sums begin at 0.
 SET @js_stack=(SELECT stack_id FROM stack WHERE name=@js_name AND state<>3),@js_entries=0,@js_attempts=0,@js_done=0,
 	@js_names=0,@js_matched=0,@js_unnamed=0;
+-- There is a stack of this name, and it is not being dropped.
+SELECT 'stray' AS kind,0 AS entry,'there is no such stack' AS text FROM (SELECT 1 AS one) d WHERE @js_stack IS NULL;
+
+-- What the rows of each table add up to; the counters are compared with it below.
 SELECT @js_entries+COUNT(*) FROM entry
 	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi INTO @js_entries;
 SELECT @js_attempts+COUNT(*),@js_done+COALESCE(SUM(final<>0),0) FROM attempt
