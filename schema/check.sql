@@ -21,16 +21,16 @@ SET @js_stack=(SELECT stack_id FROM stack WHERE name=@js_name AND state<>3),@js_
 SELECT 'stray' AS kind,0 AS entry,'there is no such stack' AS text FROM (SELECT 1 AS one) d WHERE @js_stack IS NULL;
 
 -- What the rows of each table add up to; the counters are compared with it below.
-SELECT @js_entries+COUNT(*) FROM entry
-	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi INTO @js_entries;
-SELECT @js_attempts+COUNT(*),@js_done+COALESCE(SUM(final<>0),0) FROM attempt
-	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi INTO @js_attempts,@js_done;
+SELECT @js_entries+COUNT(*) INTO @js_entries FROM entry
+	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi;
+SELECT @js_attempts+COUNT(*),@js_done+COALESCE(SUM(final<>0),0) INTO @js_attempts,@js_done FROM attempt
+	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi;
 SELECT COALESCE(SUM(to_stack IS NULL AND cancelled=0),0),COALESCE(SUM(to_stack IS NOT NULL),0),
-	COALESCE(SUM(to_stack IS NULL AND cancelled<>0),0) FROM dead WHERE stack_id=@js_stack INTO @js_dead,@js_moved,@js_cancelled;
-SELECT COALESCE(SUM(IF(class=0,n,0)),0),COALESCE(SUM(IF(class=1,n,0)),0),COALESCE(SUM(IF(class=2,n,0)),0) FROM
-	(SELECT class,IF(hi<lo,0,LEAST(hi,1099511627775)+1-LEAST(lo,1099511627775)) AS n FROM span WHERE stack_id=@js_stack)
-	s INTO @js_ready,@js_waiting,@js_held;
-SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=@js_stack INTO @js_running;
+	COALESCE(SUM(to_stack IS NULL AND cancelled<>0),0) INTO @js_dead,@js_moved,@js_cancelled FROM dead WHERE stack_id=@js_stack;
+SELECT COALESCE(SUM(IF(class=0,n,0)),0),COALESCE(SUM(IF(class=1,n,0)),0),COALESCE(SUM(IF(class=2,n,0)),0)
+	INTO @js_ready,@js_waiting,@js_held FROM
+	(SELECT class,IF(hi<lo,0,LEAST(hi,1099511627775)+1-LEAST(lo,1099511627775)) AS n FROM span WHERE stack_id=@js_stack) s;
+SELECT COALESCE(SUM(open),0) INTO @js_running FROM claim WHERE stack_id=@js_stack;
 
 -- Each entry is in exactly one place: in one span, in one claim that has no attempt of its number on record (an open
 -- one), done, or in `dead`; and nothing else is in a place.  The attempts of an entry are numbered 1, 2, 3 without a gap.
@@ -224,34 +224,35 @@ SELECT 'stray' AS kind,e.entry_id AS entry,CONCAT('its number is above the last 
 
 -- If names are unique: each entry up to `named` has a row in `name` with the hash of its datapath.
 SELECT @js_unnamed+COALESCE(SUM(n.hash IS NULL AND e.entry_id<=s.named),0),@js_matched+COALESCE(SUM(n.entry_id<=>e.entry_id),0)
-	FROM stack s STRAIGHT_JOIN entry e ON e.stack_id=s.stack_id
+	INTO @js_unnamed,@js_matched FROM stack s STRAIGHT_JOIN entry e ON e.stack_id=s.stack_id
 	LEFT JOIN name n ON n.stack_id=@js_stack AND n.hash=UNHEX(SHA2(e.datapath,256)) WHERE s.stack_id=@js_stack
-	AND s.named IS NOT NULL AND e.entry_id BETWEEN @js_part_lo AND @js_part_hi INTO @js_unnamed,@js_matched;
+	AND s.named IS NOT NULL AND e.entry_id BETWEEN @js_part_lo AND @js_part_hi;
 SELECT 'name' AS kind,e.entry_id AS entry,'the table `name` has no row for its datapath' AS text
 	FROM stack s STRAIGHT_JOIN entry e ON e.stack_id=s.stack_id
 	LEFT JOIN name n ON n.stack_id=@js_stack AND n.hash=UNHEX(SHA2(e.datapath,256)) WHERE s.stack_id=@js_stack
 	AND @js_unnamed>0 AND e.entry_id<=s.named AND e.entry_id BETWEEN @js_part_lo AND @js_part_hi AND n.hash IS NULL;
 
 -- Each row in `name` has the hash of its entry's datapath, and no more of them have no entry than were pruned.
-SELECT @js_names+COUNT(*) FROM name
-	WHERE stack_id=@js_stack AND hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi INTO @js_names;
+SELECT @js_names+COUNT(*) INTO @js_names FROM name
+	WHERE stack_id=@js_stack AND hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi;
 SELECT 'name' AS kind,n.entry_id AS entry,IF(e.entry_id IS NULL,CONCAT('there is no such entry, but the table `name` has a row for ',
 	'it; ',CAST(@js_names-@js_matched AS SIGNED),' of its rows fit no entry, but ',s.pruned,' entries were pruned'),
 	'its row in the table `name` has the hash of another datapath') AS text
 	FROM stack s STRAIGHT_JOIN name n ON n.stack_id=s.stack_id LEFT JOIN entry e ON e.stack_id=@js_stack AND e.entry_id=n.entry_id
 	WHERE @js_names<>@js_matched AND s.stack_id=@js_stack AND n.hash BETWEEN @js_part_hash_lo AND @js_part_hash_hi
-	AND IF(e.entry_id IS NULL,@js_names>@js_matched+s.pruned,n.hash<>UNHEX(SHA2(e.datapath,256)));
+	AND IF(e.entry_id IS NULL,@js_names-@js_matched>s.pruned,n.hash<>UNHEX(SHA2(e.datapath,256)));
 
 -- The counters say what the rows do, and a stack with a limit of running entries has the row that enforces it.
 SELECT 'counter' AS kind,0 AS entry,CONCAT(what,': ',said,' by the counters, ',counted,' by the rows') AS text FROM
-	(SELECT 'pushed' AS what,CAST(pushed AS SIGNED) AS said,CAST(@js_entries+pruned AS SIGNED) AS counted FROM stack WHERE stack_id=@js_stack
-	UNION ALL SELECT 'done',done+COALESCE((SELECT CAST(SUM(w.done) AS SIGNED) FROM worker w WHERE w.stack_id=@js_stack
-		AND w.ended IS NULL),0),CAST(@js_done AS SIGNED) FROM stack WHERE stack_id=@js_stack
-	UNION ALL SELECT 'dead',dead+COALESCE((SELECT CAST(SUM(w.dead) AS SIGNED) FROM worker w WHERE w.stack_id=@js_stack
-		AND w.ended IS NULL),0),CAST(@js_dead AS SIGNED) FROM stack WHERE stack_id=@js_stack
-	UNION ALL SELECT 'moved',CAST(moved AS SIGNED),CAST(@js_moved AS SIGNED) FROM stack WHERE stack_id=@js_stack
-	UNION ALL SELECT 'cancelled',cancelled,CAST(@js_cancelled AS SIGNED) FROM stack WHERE stack_id=@js_stack
-	UNION ALL SELECT 'named',CAST(named AS SIGNED),CAST(LEAST(named,tail) AS SIGNED) FROM stack
+	(SELECT 'pushed' AS what,CAST(pushed AS DECIMAL(30)) AS said,@js_entries+CAST(pruned AS DECIMAL(30)) AS counted
+		FROM stack WHERE stack_id=@js_stack
+	UNION ALL SELECT 'done',done+COALESCE((SELECT SUM(w.done) FROM worker w WHERE w.stack_id=@js_stack
+		AND w.ended IS NULL),0),CAST(@js_done AS DECIMAL(30)) FROM stack WHERE stack_id=@js_stack
+	UNION ALL SELECT 'dead',dead+COALESCE((SELECT SUM(w.dead) FROM worker w WHERE w.stack_id=@js_stack
+		AND w.ended IS NULL),0),CAST(@js_dead AS DECIMAL(30)) FROM stack WHERE stack_id=@js_stack
+	UNION ALL SELECT 'moved',moved,CAST(@js_moved AS DECIMAL(30)) FROM stack WHERE stack_id=@js_stack
+	UNION ALL SELECT 'cancelled',cancelled,CAST(@js_cancelled AS DECIMAL(30)) FROM stack WHERE stack_id=@js_stack
+	UNION ALL SELECT 'named',named,IF(named>tail,tail,named) FROM stack
 		WHERE stack_id=@js_stack AND named IS NOT NULL) c WHERE said<>counted
 	UNION ALL
 	SELECT 'counter',0,'it has a limit of running entries, but no row in the table `gate`: the limit is not enforced' FROM stack s

@@ -31,7 +31,7 @@ struct checking {
 	struct jobstack *handle;
 	const char *stack; /* NULL: rows of no stack */
 	int exists;
-	uint64_t last; /* its last entry */
+	uint64_t last; /* its last entry; a damaged number far beyond its tail does not count */
 	uint64_t kept[JOBSTACK_FAULTS];
 	struct js_buf bytes, findings; /* findings: struct finding */
 	struct jobstack_check_report report;
@@ -74,7 +74,7 @@ static int compare_findings(const void *a, const void *b)
 static int run_statement(struct checking *k, const char *statement, uint64_t no, uint64_t pieces, uint64_t len,
 			 struct jobstack_error *error)
 {
-	int finds = strncmp(statement, "SET", 3) != 0 && strstr(statement, " INTO @js_") == NULL;
+	int finds = strncmp(statement, "SET", 3) != 0 && strstr(statement, "INTO @js_") == NULL;
 	uint64_t top = (UINT64_C(1) << 32) / pieces;
 	struct js_sql sql = {0};
 
@@ -128,7 +128,8 @@ static int run_statements(struct checking *k, struct jobstack_error *error)
 /* clang-format off */
 #define STACK_COLUMNS(X)                                                                                               \
 	X(report.state, "s.state", U32)                                                                                \
-	X(last, "COALESCE((SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),0)", U64)
+	X(last, "COALESCE((SELECT entry_id FROM entry e WHERE e.stack_id=s.stack_id AND entry_id<="                     \
+		"LEAST(tail,1099511627775)+16777216 ORDER BY entry_id DESC LIMIT 1),0)", U64)
 #define REPORT_COLUMNS(X)                                                                                              \
 	X(report.entries, "@js_entries", U64) X(report.attempts, "@js_attempts", U64) X(report.ready, "@js_ready", U64) \
 	X(report.waiting, "@js_waiting", U64) X(report.held, "@js_held", U64) X(report.running, "@js_running", U64)    \

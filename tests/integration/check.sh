@@ -210,6 +210,8 @@ hurt 'the gate is missing' counter 0 'no row in the table `gate`' 'UPDATE stack 
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
 hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
+hurt 'pruned is nonsense' counter 0 'pushed: 34 by the counters, 18446744073709551649 by the rows' 'UPDATE stack SET pruned=18446744073709551615'
+hurt 'done is nonsense' counter 0 'done: 9223372036854775816 by the counters, 11 by the rows' 'UPDATE stack SET done=9223372036854775807'
 hurt 'the tail is wrong' stray 34 'above the last one that the stack assigned, 30' 'UPDATE stack SET tail=30'
 hurt 'a name is gone' name 17 'the table `name` has no row' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
 hurt 'a name is wrong' name 18 'hash of another datapath' "UPDATE name SET entry_id=18 WHERE hash=UNHEX(SHA2('/d/17',256))"
@@ -247,6 +249,9 @@ long 'failures of a long span' attempt 900 900 'UPDATE span SET fails=1 WHERE po
 make 0
 sql "INSERT INTO name VALUES(7,REPEAT('x',32),77)"
 like 'a name of no entry' "$(jobstack check -s hurt)" 'name: entry 77: there is no such entry, but the table `name` has a row for it; 1 of its rows fit no entry, but 0 entries were pruned'
+make 0 'UPDATE entry SET entry_id=9223372036854775808 WHERE entry_id=34'
+like 'an entry with a number that none can have' "$(timeout 300 jobstack check -s hurt)" \
+	'stray: entry 9223372036854775808 \(/d/34\): its number is above the last one'
 make 0
 sql 'DELETE FROM entry WHERE entry_id>32'
 like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: there is no such entry, .*the held row'
