@@ -189,12 +189,14 @@ int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last)
 		const char *at = read_kept(newest, &text, &options);
 
 		cli_words_add(&line, strrchr(command[which], ' ') + 1);
+		if (which == 1) /* run keeps it with its options */
+			cli_words_format(&line, "--stack=%s", stack);
 		for (; at != NULL && at < text.data + text.len; at += strlen(at) + 1)
 			cli_words_add(&line, at);
 		js_buf_printf(last, "%s ago in ", view_duration(js_clock_wall_us() - when * JS_SECOND_US).text);
 		view_safe(last, at != NULL ? text.data : "?", at != NULL ? strlen(text.data) : 1);
 		js_buf_str(last, ": ");
-		show_line(&line, options + 1, last);
+		show_line(&line, options + 1 + (size_t)which, last);
 	}
 	cli_words_free(&line);
 	js_buf_free(&text);

@@ -9,6 +9,7 @@
 #include "watch/budget.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *i)
@@ -35,11 +36,15 @@ void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_bu
 		js_buf_str(out, "correct that first, since the same command would end in the same way");
 	else if (i->live > 0)
 		js_buf_str(out, "nothing has to be submitted again; `squeue --me` shows the jobs");
+	else if (i->last.closed == 0 && strncmp(i->reason, "signal 10 ", 10) == 0)
+		js_buf_printf(out, "no entry ended in that time: `jobstack submit %s --again --time=LONGER` gives more",
+			      stack);
 	else if (cli_again_next(stack, out, NULL))
 		js_buf_str(out, " continues");
 	else
 		js_buf_printf(out,
-			      "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s -- COMMAND {}` "
+			      "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s --workers N -- "
+			      "COMMAND {}` "
 			      "starts many as Slurm jobs",
 			      stack, stack);
 }

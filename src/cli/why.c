@@ -92,7 +92,10 @@ static int state_reasons(struct reasons *r)
 			   "it is paused, because %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
 			   view_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
-		add_reason(r, "paused", "`jobstack resume -s %s` continues it", "it is paused%s", why);
+		add_reason(r, "paused",
+			   s->workers > 0 ? "`jobstack resume -s %s` continues it"
+					  : "`jobstack resume -s %s`, then start workers again",
+			   "it is paused%s", why);
 	return s->state != JOBSTACK_OPEN;
 }
 

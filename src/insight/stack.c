@@ -72,7 +72,7 @@ int insight_idle_useless(const struct insight_idle *i)
 	const struct jobstack_last *l = &i->last;
 
 	if (!i->alone || l->ended_us < 0 || (l->job > 0 && !l->came))
-		return i->alone && i->live == 0 && strncmp(i->state, "CANCELLED", 9) != 0;
+		return i->alone && l->job > 0 && i->live == 0 && strncmp(i->state, "CANCELLED", 9) != 0;
 	for (size_t k = 0; k < sizeof(harmless) / sizeof(harmless[0]); k++)
 		if (strncmp(i->reason, harmless[k], strlen(harmless[k])) == 0)
 			return 0;
