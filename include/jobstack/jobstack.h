@@ -363,7 +363,13 @@ typedef int jobstack_worker_fn(void *ctx, const struct jobstack_worker_row *work
 int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
 		     struct jobstack_error *error);
 
-/* The same for the workers of the system's user named USER that are in Slurm jobs, in all stacks. */
+/* Calls FN for each worker of STACK that has found its node bad in the last day (JOBSTACK_FACT_BAD_NODE), the newest
+ * first, at most a thousand.  Only these members are set: worker, node (or the host), job, array_job; silent_us: how
+ * long ago that was; suspicion: why. */
+int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
+		       struct jobstack_error *error);
+
+/* As jobstack_workers, for the workers of the system's user named USER that are in Slurm jobs, in all stacks. */
 int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_worker_fn *fn, void *ctx,
 			 struct jobstack_error *error);
 
@@ -492,8 +498,10 @@ struct jobstack_outcome {
 	uint64_t entry;
 	uint32_t attempt;
 	enum jobstack_verdict verdict;
-	int fatal;		      /* FAILED: the entry is dead at once */
-	int later;		      /* INTERRUPTED: retried only after the stack's retry delay */
+	int fatal; /* FAILED: the entry is dead at once */
+	/* INTERRUPTED: retried only after the stack's retry delay.  2: already after a quarter of it, doubled with each
+	 * attempt that did not count. */
+	int later;
 	int32_t exit_code;	      /* -1: it has no exit code */
 	int32_t signal;		      /* 0: no signal ended it */
 	const char *reason;	      /* a few words, or NULL */
@@ -578,7 +586,12 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 /* What many attempts, or workers, of a stack have in common is stored once, as a text with a number that its writer
  * makes of it: the version of a program, the file system of a datapath ("lustre /scratch"), the platform of a worker.
  */
-enum jobstack_fact_kind { JOBSTACK_FACT_PROGRAM, JOBSTACK_FACT_MOUNT, JOBSTACK_FACT_PLATFORM };
+enum jobstack_fact_kind {
+	JOBSTACK_FACT_PROGRAM,
+	JOBSTACK_FACT_MOUNT,
+	JOBSTACK_FACT_PLATFORM,
+	JOBSTACK_FACT_BAD_NODE = 5 /* why the worker of this number found its node bad */
+};
 
 /* Stores a fact of the worker's stack, unless its number is there already.  NUMBER is not negative. */
 int jobstack_worker_fact(struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number, const char *text,
@@ -644,7 +657,8 @@ struct jobstack_step {
 		*running; /* stored for display, only the first 500 or so; NULL: what is stored stays */
 	size_t running_n;
 	/* 1: claims no entry that was lost before, and nothing if such an entry is next.  For entries that are claimed
-	 * ahead, while no slot is free: if the worker dies, all that it holds counts as lost. */
+	 * ahead, while no slot is free: if the worker dies, all that it holds counts as lost.  2: the same, but from
+	 * the end of the list. */
 	size_t fresh;
 	/* Stored with `running`, for display (struct jobstack_worker_row): how long this worker's steps take, and which
 	 * part of its slots' time, in thousandths, they wait for steps.  step_us 0: not known. */
@@ -710,6 +724,15 @@ int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *i
 /* How long the entries of the worker's stack took that were done last: at most MAX durations in US, *N of them. */
 int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_t max, size_t *n,
 			      struct jobstack_error *error);
+
+/* What other nodes made of N ENTRIES of the worker's stack since the worker began.  FOUND gets, for each of them, on
+ * how many of these nodes it failed (2: two or more), plus: */
+#define JOBSTACK_DONE_ELSEWHERE 4 /* it was done there, after it had failed on the worker's node */
+int jobstack_worker_elsewhere(struct jobstack_worker *worker, const uint64_t *entries, size_t n, unsigned char *found,
+			      struct jobstack_error *error);
+
+/* How the reason of an attempt begins that failed, but costs its entry none, since its node may be bad. */
+#define JOBSTACK_NOT_COUNTED "not counted: "
 
 /* Fills in last_end_us of the entries of BATCH, which one step of WORKER claimed.  Reads the primary key of attempts.
  */

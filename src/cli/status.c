@@ -17,6 +17,7 @@
 #include "view/text.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,18 +65,43 @@ static struct view_page stdout_page(struct js_buf *out)
 	return (struct view_page){out, columns, view_colours(stdout), 0, columns > 0 && js_bar_utf8()};
 }
 
-/* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
-static void render_detail(const struct insight_snapshot *l, const struct view_page *page)
+/* For the help desk: which node was bad, in which job, when, and what it said. */
+static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 {
+	struct js_buf *text = ctx;
+	time_t at = time(NULL) - (time_t)(w->silent_us / JS_SECOND_US);
+	char node[300], when[40] = "";
+	struct tm tm;
+
+	(void)snprintf(node, sizeof(node), "bad node %s, ", w->node);
+	if (text->len > 0 && strstr(text->data, node) != NULL) /* another worker has said so */
+		return 0;
+	if (localtime_r(&at, &tm) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	js_buf_char(text, '\n');
+	view_safe(text, node, strlen(node));
+	js_buf_printf(text, "%s%s%s%s: ", w->job != NULL ? "job " : "", w->job != NULL ? w->job : "",
+		      w->job != NULL ? ", " : "", when);
+	view_safe(text, w->suspicion, strlen(w->suspicion));
+	return text->len > 1000;
+}
+
+/* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
+static void render_detail(const struct cli *cli, const struct insight_snapshot *l, const struct view_page *page)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf next = {0}, last = {0}, text = {0}, more = {0};
 	struct view_page above = *page;
 
+	(void)jobstack_ended_bad(cli->handle, l->seen[0].stack.name, add_bad_node, &text, &ignored);
+	js_buf_str(&text, text.len > 0 ? "\n" : "");
 	if (l->idle.alone && cli_again_next(l->seen[0].stack.name, &next, &last) && last.data != NULL) {
 		js_buf_reset(&next);
 		cli_idle_next(l->seen[0].stack.name, &l->idle, &next);
 		js_buf_printf(&text, "\nlast started %s\n%s\n", last.data, next.data != NULL ? next.data : "");
-		view_wrap(&more, text.data != NULL ? text.data : "", page->columns);
 	}
+	if (text.data != NULL)
+		view_wrap(&more, text.data, page->columns);
 	for (size_t i = 0; i < more.len; i++)
 		above.rows -= more.data[i] == '\n' && above.rows > 1;
 	view_status_detail(l, &above);
@@ -101,7 +127,7 @@ static int render_snapshot(const struct cli *cli, const struct insight_snapshot 
 	if (cli->json || r->why || l->n == 0)
 		return bad || out->failed;
 	if (is_detail(cli))
-		render_detail(l, page);
+		render_detail(cli, l, page);
 	else
 		view_status_table(l, page);
 	return out->failed;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How many bytes of datapaths will come is not known beforehand, and one block per entry would be slow.  So the bytes
  * are gathered in one buffer, and the pointers are set at the end. */
@@ -115,6 +116,43 @@ int jobstack_worker_last_ends(struct jobstack_worker *w, const struct jobstack_b
 	js_sql_list(&sql, " AND entry_id IN(", ids, batch->count);
 	js_sql_stmt(&sql, "");
 	return js_db_query(w->handle->db, &sql, take_last_end, (void *)(uintptr_t)batch, error);
+}
+
+struct elsewhere {
+	const uint64_t *entries;
+	size_t n;
+	unsigned char *found;
+};
+
+static void take_elsewhere(void *ctx, const struct js_row *row)
+{
+	const struct elsewhere *e = ctx;
+
+	for (size_t i = 0; row != NULL && i < e->n; i++)
+		if (e->entries[i] == js_row_u64(row, 0))
+			e->found[i] = (unsigned char)js_row_u64(row, 1);
+}
+
+int jobstack_worker_elsewhere(struct jobstack_worker *w, const uint64_t *entries, size_t n, unsigned char *found,
+			      struct jobstack_error *error)
+{
+	struct elsewhere e = {entries, n, found};
+	struct js_sql sql = {0};
+
+	memset(found, 0, n);
+	/* outcomes are 0 done, 1 failed, 3 interrupted */
+	js_sql_add(&sql,
+		   "SELECT entry_id,COALESCE(1+(MIN(IF(bad,node,NULL))<>MAX(IF(bad,node,NULL))),0)+4*COALESCE("
+		   "MAX(IF(away AND outcome=0,attempt,NULL))>MAX(IF(away OR outcome=0,NULL,attempt)),0) FROM (SELECT "
+		   "entry_id,attempt,outcome,node,node<>own away,node<>own AND (outcome=1 OR (outcome=3 AND reason "
+		   "LIKE %s)) bad FROM (SELECT a.entry_id,a.attempt,a.outcome,a.reason,COALESCE(w.node,w.host) node,"
+		   "COALESCE(m.node,m.host) own FROM worker m STRAIGHT_JOIN attempt a FORCE INDEX(PRIMARY) "
+		   "STRAIGHT_JOIN worker w ON w.worker_id=a.worker_id WHERE m.worker_id=%u AND a.ended>m.started AND "
+		   "a.stack_id=%u",
+		   JOBSTACK_NOT_COUNTED "%", w->id, w->stack.id);
+	js_sql_list(&sql, " AND a.entry_id IN(", entries, n);
+	js_sql_stmt(&sql, ") r) t GROUP BY entry_id");
+	return js_db_query(w->handle->db, &sql, take_elsewhere, &e, error);
 }
 
 struct batch_reading {

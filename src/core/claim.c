@@ -405,7 +405,7 @@ void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 }
 
 /* The ways back to a span. */
-enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_SOON, WAY_UNSTARTED, WAY_LOST, WAYS };
+enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_ELSEWHERE, WAY_SOON, WAY_UNSTARTED, WAY_LOST, WAYS };
 
 static enum way way_of(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
@@ -414,7 +414,8 @@ static enum way way_of(const struct js_closing *c, const struct js_claim *claim,
 	switch (o->verdict) {
 	case JOBSTACK_FAILED: return WAY_RETRY;
 	case JOBSTACK_LOST: return WAY_LOST;
-	case JOBSTACK_INTERRUPTED: return o->loss ? WAY_LOST : o->later ? WAY_LATER : WAY_SOON;
+	case JOBSTACK_INTERRUPTED:
+		return o->loss ? WAY_LOST : o->later > 1 ? WAY_ELSEWHERE : o->later ? WAY_LATER : WAY_SOON;
 	case JOBSTACK_UNSTARTED: return WAY_UNSTARTED;
 	default: return WAY_NONE;
 	}
@@ -435,6 +436,9 @@ static void claim_spans(const struct js_closing *c, const struct js_claim *claim
 			span.class = JS_WAITING;
 			span.fails += way == WAY_RETRY;
 			span.delay_us = js_span_delay(c->stack, claim->fails);
+		} else if (way == WAY_ELSEWHERE) { /* soon, but each time that it came back to us less so */
+			span.class = JS_WAITING;
+			span.delay_us = js_span_delay(c->stack, claim->attempt - 1 - claim->fails - claim->losses) / 4;
 		} else if (way == WAY_UNSTARTED)
 			span.attempt = claim->attempt;
 		else if (way == WAY_LOST)

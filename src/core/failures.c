@@ -333,14 +333,15 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 	struct js_stack s;
 	int status = all == NULL ? js_error_memory(error) : js_stack_find(handle, stack, &s, error);
 
-	/* the primary key of attempt, LIMIT rows of it; interrupted attempts say nothing about the node */
+	/* the primary key of attempt, LIMIT rows of it; interrupted attempts say nothing about the node, unless
+	 * it was their fault */
 	if (status == 0)
 		status = js_handle_ask(
 			handle, take_end, all, error,
-			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,outcome FROM attempt "
-			"WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a JOIN "
-			"worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
-			s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
+			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,IF(outcome=3 AND reason "
+			"LIKE %s,1,outcome) outcome FROM attempt WHERE stack_id=%u ORDER BY stack_id DESC,entry_id "
+			"DESC,attempt DESC LIMIT %u) a JOIN worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
+			JOBSTACK_NOT_COUNTED "%", s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
 	if (status == 0 && looked != NULL)
 		*looked = all->looked;
 	while (status == 0 && find_worst_node(all, &found) != NULL)

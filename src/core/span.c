@@ -277,18 +277,18 @@ static void read_span_into(struct js_sql *sql, const struct js_stack *stack, con
 	js_sql_add(sql, " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ", stack->id);
 }
 
-/* Locks the first span of an open stack, unless a home was found. */
+/* Locks the first span (or the last one) of an open stack, unless a home was found. */
 static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	read_span_into(sql, stack, pop);
 	if (pop->home < pop->homes)
 		js_sql_add(sql, "@js_left IS NULL AND ");
-	js_sql_stmt(sql,
-		    stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`,pos "
-				     "LIMIT 1 FOR UPDATE"
-				   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY "
-				     "`rank`,pos LIMIT 1 FOR UPDATE",
-		    stack->id);
+	js_sql_add(sql,
+		   stack->limited
+			   ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`"
+			   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY `rank`",
+		   stack->id);
+	js_sql_stmt(sql, pop->fresh > 1 ? " DESC,pos DESC LIMIT 1 FOR UPDATE" : ",pos LIMIT 1 FOR UPDATE");
 }
 
 /* The spans among which pops spread: homes, and lists whose entries were never lost. */

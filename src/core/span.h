@@ -51,7 +51,7 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 struct js_pop {
 	size_t k;
 	uint64_t worker, claim_no;
-	int fresh;	/* nothing that was lost before */
+	size_t fresh;	/* as in jobstack_step */
 	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
 	unsigned home;	/* from this one, from 0; HOMES: in order */
 	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.

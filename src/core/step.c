@@ -27,8 +27,8 @@
 /* A step that is under way: what it is made of, and what its tail brings. */
 struct stepping {
 	struct jobstack_worker *w;
-	size_t k;  /* entries to claim */
-	int fresh; /* none that was lost before */
+	size_t k;     /* entries to claim */
+	size_t fresh; /* as in jobstack_step */
 	struct js_closing closing;
 	struct js_pop pop;
 	struct js_claim_sums sums;
@@ -416,7 +416,7 @@ static int take_step_once(struct jobstack_worker *w, const struct jobstack_step 
 			  struct jobstack_step_report *report, struct jobstack_error *error)
 {
 	size_t n = step->outcomes_n, kept = n, k = step->claim;
-	struct stepping s = {.w = w, .k = k, .fresh = step->fresh != 0, .report = report, .batch = batch};
+	struct stepping s = {.w = w, .k = k, .fresh = step->fresh, .report = report, .batch = batch};
 	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
 	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
 

@@ -143,6 +143,38 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 	return read_workers(handle, &sql, &call, error);
 }
 
+static void take_bad_node(void *ctx, const struct js_row *row)
+{
+	struct workers_call *call = ctx;
+
+	if (row != NULL && !call->stopped)
+		call->stopped = call->fn(call->ctx, &(const struct jobstack_worker_row){
+							    .worker = js_row_u64(row, 0),
+							    .node = js_row_text(row, 1),
+							    .job = js_row_text(row, 2),
+							    .array_job = js_row_text(row, 3),
+							    .silent_us = js_row_i64(row, 4),
+							    .suspicion = js_row_text(row, 5),
+						    }) != 0;
+}
+
+int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
+		       struct jobstack_error *error)
+{
+	struct workers_call call = {fn, ctx, stack, 0};
+	struct js_stack s;
+
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	JS_TRY(js_handle_ask(
+		handle, take_bad_node, &call, error,
+		"SELECT w.worker_id,COALESCE(w.node,w.host),w.slurm_job,w.slurm_array_job,TIMESTAMPDIFF("
+		"MICROSECOND,f.seen,UTC_TIMESTAMP(6)),f.text FROM fact f FORCE INDEX(PRIMARY) STRAIGHT_JOIN "
+		"worker w ON w.worker_id=f.fact WHERE f.stack_id=%u AND f.kind=%u AND "
+		"f.seen>UTC_TIMESTAMP(6)-INTERVAL 1 DAY ORDER BY f.fact DESC LIMIT 1000",
+		s.id, (uint64_t)JOBSTACK_FACT_BAD_NODE));
+	return call.stopped ? JOBSTACK_ESTOPPED : 0;
+}
+
 /* Of the worker that ended last (w) and the newest job (f): that with the highest number. */
 /* clang-format off */
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"

@@ -190,6 +190,7 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 {
 	char name[INSIGHT_WORDS];
 	struct insight_tally_node *node;
+	int outcome = i->outcome;
 
 	if (i->worker == 0 || i->worker != t->last_worker) { /* mostly it is the last attempt's worker */
 		(void)snprintf(name, sizeof(name), "%s", i->node != NULL ? i->node : "?");
@@ -199,8 +200,10 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 	if (t->failed)
 		return;
 	node = &t->node[t->last_node];
-	node->n[i->outcome]++;
-	node->us[i->outcome] += us > 0 ? (double)us : 0;
+	if (i->reason != NULL && strncmp(i->reason, JOBSTACK_NOT_COUNTED, sizeof(JOBSTACK_NOT_COUNTED) - 1) == 0)
+		outcome = JOBSTACK_FAILED; /* the node's fault */
+	node->n[outcome]++;
+	node->us[outcome] += us > 0 ? (double)us : 0;
 	node->timed += us >= 0;
 	if (i->slots > node->slots)
 		node->slots = i->slots;

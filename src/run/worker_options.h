@@ -53,6 +53,7 @@ enum {
 	JS_WORKER_MARGIN,
 	JS_WORKER_PERSISTENT,
 	JS_WORKER_RECYCLE,
+	JS_WORKER_NODE_CHECK,
 	JS_WORKER_HELP,
 	JS_WORKER_VERSION
 };
@@ -114,6 +115,10 @@ enum {
 		 TAKE},                                                                                                \
 		{JS_WORKER_MAX_DEFERS, "max-defers", "N",                                                              \
 		 "an entry is dead after N exits with 75 or matches of --defer-match in a row (default 100)", TAKE},   \
+		{JS_WORKER_NODE_CHECK, "node-check", "CMD",                                                            \
+		 "a line for /bin/sh that the worker runs once, before it claims anything: if it fails, the worker "   \
+		 "ends (is a file system mounted, is there a licence or a GPU?)",                                      \
+		 TAKE},                                                                                                \
 		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
 		 "when the lease is lost: stop the commands that are running (default), or let them finish, perhaps "  \
 		 "while another worker runs the same entry",                                                           \

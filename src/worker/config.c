@@ -116,6 +116,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_NO_PACKAGES, {JS_FLAG, &c->no_packages, 0, 0, NULL}},
 		{JS_WORKER_TAG, {JS_FLAG, &c->tag, 0, 0, NULL}},
 		{'k', {JS_FLAG, &c->keep_order, 0, 0, NULL}},
+		{JS_WORKER_NODE_CHECK, {JS_NAME, &c->node_check, 0, 0, "a command"}},
 		{JS_WORKER_JOBLOG, {JS_NAME, &c->joblog, 0, 0, "a file"}},
 		{JS_WORKER_EVENTS, {JS_NAME, &c->events, 0, 0, "a file, or the word syslog"}},
 		{JS_WORKER_OF_RUN, {JS_FLAG, &c->of_run, 0, 0, NULL}},

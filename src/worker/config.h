@@ -34,9 +34,10 @@ struct config {
 	uint64_t max_defers; /* 0: the default, until all options are read */
 	uint64_t recycle;    /* a persistent command is restarted after so many entries; 0: never */
 	int finish_on_loss, shell, persistent, dry_run, new_stack, dry_names, strict, quiet, verbose;
-	const char *joblog;  /* NULL: none */
-	const char *events;  /* a file, or syslog; NULL: none */
-	int tag, keep_order; /* with output_dash */
+	const char *joblog;	/* NULL: none */
+	const char *events;	/* a file, or syslog; NULL: none */
+	const char *node_check; /* NULL: none */
+	int tag, keep_order;	/* with output_dash */
 	int packages, no_packages;
 	struct js_site site;
 	struct jobstack_error site_error;     /* why the site's file is ignored; code 0: it is used */

@@ -141,7 +141,9 @@ static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 		display_interrupted(s->display, count_running(s), again);
 	if (info->ssi_signo == SIGINT)
 		s->interrupted_us = now;
-	(void)snprintf(why, sizeof(why), "signal %u (%s)", info->ssi_signo, strsignal((int)info->ssi_signo));
+	(void)snprintf(why, sizeof(why), "signal %u (%s)", info->ssi_signo,
+		       info->ssi_signo == SIGUSR1 ? "the wall time of the job is nearly over"
+						  : strsignal((int)info->ssi_signo));
 	mailbox_stop(s->box, LEAVE_SIGNAL, why, 0);
 }
 
@@ -182,40 +184,28 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
-/* Pauses the stack for all when this worker has ended, and ends it. */
-static void trip_breaker(struct supervisor *s, const char *why)
+/* Counts OUTCOME in the run of failures, with the lock held. */
+static void suspect_node(struct mailbox *box, const struct slot *slot, const struct jobstack_outcome *o)
 {
-	s->breaker_off = 1;
-	if (s->trip[0] == '\0')
-		(void)snprintf(s->trip, sizeof(s->trip), "%.*s", (int)sizeof(s->trip) - 1, why);
-	mailbox_stop(s->box, LEAVE_BREAKER, s->trip, 0);
+	int failed = o->verdict == JOBSTACK_FAILED;
+
+	if (slot->killed[0] != '\0' || o->fatal || (!failed && o->verdict != JOBSTACK_DONE))
+		return;
+	suspicion_note(&box->suspicion, o->entry, slot->parcel->far, failed, o->started_us, jobstack_now_us());
+	mailbox_slow_down(box);
+	if (box->slow_until_us != 0 || suspicion_goes_far(&box->suspicion))
+		mailbox_give_back(box);
 }
 
-/* If the first outcomes are all failures, the reason is hardly the entries.  One that fails again counts once. */
-static void count_failures(struct supervisor *s, const struct jobstack_outcome *o)
+/* Counts an outcome of the entry in SLOT and posts it, with the lock held. */
+static void post_outcome(const struct supervisor *s, const struct slot *slot, const struct jobstack_outcome *o)
 {
-	if (o->verdict == JOBSTACK_DONE)
-		s->breaker_off = 1;
-	if (s->breaker_off || o->verdict != JOBSTACK_FAILED)
-		return;
-	for (unsigned i = 0; i < s->failures_first; i++)
-		if (s->failed_first[i] == o->entry)
-			return;
-	s->failed_first[s->failures_first++] = o->entry;
-	if (s->failures_first < BREAKER)
-		return;
-	trip_breaker(s, "the first 20 entries of a worker all failed");
-}
-
-/* Counts an outcome of ENTRY and posts it, with the lock held. */
-static void post_outcome(const struct supervisor *s, struct parcel *parcel, const struct jobstack_entry *entry,
-			 const struct jobstack_outcome *o)
-{
+	const struct jobstack_entry *entry = slot->entry;
 	struct mailbox *box = s->box;
+	int is_dead = mailbox_is_dead(box, entry, o);
 
 	if (o->verdict != JOBSTACK_UNSTARTED) {
 		double took = o->ended_us > o->started_us ? (double)(o->ended_us - o->started_us) : 1;
-		int is_dead = mailbox_is_dead(box, entry, o);
 
 		box->finished++;
 		box->done += o->verdict == JOBSTACK_DONE;
@@ -223,14 +213,15 @@ static void post_outcome(const struct supervisor *s, struct parcel *parcel, cons
 		box->interrupted += o->verdict == JOBSTACK_INTERRUPTED && !o->later;
 		box->dead += (uint64_t)is_dead;
 		if (o->verdict == JOBSTACK_FAILED)
-			display_failed(s->display, entry, o, is_dead);
+			display_failed(s->display, entry, o, is_dead && !suspicion_spares(&box->suspicion, 1));
 		if (o->verdict == JOBSTACK_DONE)
 			guard_learn(&box->guard, (int64_t)took);
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;
 		box->progress_us = jobstack_now_us();
 	}
-	if (o->verdict != JOBSTACK_LOST)	    /* the end of the worker's row records what is lost */
-		(void)mailbox_post(box, parcel, o); /* without memory: the end of the row returns the entry */
+	/* the end of the worker's row records what is lost, and returns an entry for which there was no memory */
+	if (o->verdict != JOBSTACK_LOST && mailbox_post(box, slot->parcel, o) == 0)
+		box->results[box->results_n - 1].is_dead = is_dead;
 	if (box->results_n == 1 || box->results_n >= JOBSTACK_POP_MAX || (box->queued == 0 && box->running == 0) ||
 	    box->leaving != STAY)
 		mailbox_wake_ledger(box);
@@ -241,7 +232,8 @@ void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack
 	(void)pthread_mutex_lock(&s->box->lock);
 	mailbox_free_slot(s->box, slot->number - 1);
 	s->box->running--;
-	post_outcome(s, slot->parcel, slot->entry, outcome);
+	suspect_node(s->box, slot, outcome);
+	post_outcome(s, slot, outcome);
 	(void)pthread_mutex_unlock(&s->box->lock);
 }
 
@@ -259,11 +251,9 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 	slot->pid = 0;
 	entries_post(s, slot, &outcome);
 	if (status > 0)
-		trip_breaker(s, error.text);
+		mailbox_stop(s->box, LEAVE_PAUSING, error.text, 0);
 	else if (status < 0)
 		mailbox_stop(s->box, LEAVE_OUTPUT, error.text, 0);
-	if (slot->killed[0] == '\0')
-		count_failures(s, &outcome);
 }
 
 /* Whether the keeper has killed commands since STARTED. */
@@ -325,8 +315,10 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 	if (entry != NULL)
 		(void)jobstack_kill_wanted(box->kills, entry->entry, entry->attempt, slot->killed);
 	box->alone = entry != NULL && entry->losses >= ALONE_LOSSES;
-	if (entry != NULL)
+	if (entry != NULL) {
 		printer_start(s->printer, entry);
+		mailbox_slow_down(box);
+	}
 	(void)pthread_mutex_unlock(&box->lock);
 	if (entry == NULL)
 		return;
@@ -348,7 +340,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 			outcome.verdict = JOBSTACK_UNSTARTED;
 		if (how == SLOT_OUTCOME)
 			printer_skip(s->printer, entry);
-		post_outcome(s, slot->parcel, entry, &outcome);
+		post_outcome(s, slot, &outcome);
 	}
 	if (box->queued == 0 || box->queued == box->slots_n)
 		mailbox_wake_ledger(box);
@@ -362,9 +354,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 	else if (how == SLOT_BROKEN)
 		mailbox_stop(s->box, LEAVE_COMMAND, error.text, error.server_errno);
 	else if (how == SLOT_FULL)
-		trip_breaker(s, error.text);
-	else if (how == SLOT_OUTCOME && slot->killed[0] == '\0')
-		count_failures(s, &outcome);
+		mailbox_stop(s->box, LEAVE_PAUSING, error.text, 0);
 }
 
 int entries_fill(struct supervisor *s, struct slot *slot)

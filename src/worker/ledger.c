@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "worker/defer.h"
 #include "worker/lookout.h"
+#include "worker/neighbours.h"
 #include "worker/speaker.h"
 
 #include <inttypes.h>
@@ -37,13 +38,21 @@ struct step {
 	struct result *results;
 	struct jobstack_outcome *outcomes;
 	size_t n, k;
-	int fresh; /* claim nothing that was lost before */
+	int fresh; /* claim nothing that was lost before; 2: nor what is near, and only its farthest entry is to start
+		    */
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
 	int beat, nudged;
 	uint64_t leaps; /* the leaps of the wall clock that it follows */
 	int after_leap; /* it is the first step after a leap */
 };
+
+/* Whether the next claim is for an entry far behind: it takes many, which is not allowed always. */
+static int goes_far(const struct ledger *l)
+{
+	return suspicion_goes_far(&l->box->suspicion) && !l->limited && l->config->batch == 0 &&
+	       l->config->max_entries == 0 && l->box->max_losses >= 2;
+}
 
 /* Fills in what the next step would claim, and when it is due. */
 static struct batching_plan plan_step(struct ledger *l, int64_t now)
@@ -61,18 +70,22 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 		.ready = l->idle.ready,
 		.workers = l->looked_us != 0 ? l->idle.workers : 0,
 		/* no process can be created: one entry to try with; other workers can start the rest */
-		.most = box->starved		? 1
-			: l->config->batch != 0 ? l->config->batch
-						: JOBSTACK_POP_MAX,
+		.most = box->starved || box->slow_until_us != 0 ? 1
+			: l->config->batch != 0			? l->config->batch
+								: JOBSTACK_POP_MAX,
 		.limited = l->limited,
 		.no_ahead = box->max_losses < 2,
 		.held = box->finished == l->held,
 	};
 	struct batching_plan plan = batching_plan(&b);
 
+	if (plan.claim > 0 && goes_far(l)) {
+		plan.claim = JOBSTACK_POP_MAX;
+		plan.fresh = 2;
+	}
 	/* a command that ends makes room below max-running */
 	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0)) ||
-	    (box->starved && box->queued > 0))
+	    now < box->slow_until_us || (box->starved && box->queued > 0))
 		plan.claim = 0;
 	if (l->config->max_entries != 0 && plan.claim > l->config->max_entries - l->claimed)
 		plan.claim = l->config->max_entries - l->claimed;
@@ -109,6 +122,8 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 		*until = plan.look_us;
 	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
 		*until = l->dry_until_us;
+	if (box->leaving == STAY && box->slow_until_us > now && box->slow_until_us < *until)
+		*until = box->slow_until_us;
 	if (box->queued > 0 && box->progress_us + STUCK_US < *until)
 		*until = box->progress_us + STUCK_US > now ? box->progress_us + STUCK_US : now + JS_SECOND_US / 5;
 	if (box->results_n == 0)
@@ -285,8 +300,8 @@ static int learn_last_ends(struct ledger *l, const struct jobstack_batch *batch)
 	return status;
 }
 
-/* Hands the claimed entries to the supervisor. */
-static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
+/* Hands the claimed entries to the supervisor; FAR: only the farthest, and the others go back. */
+static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch, int far)
 {
 	struct parcel *p = calloc(1, sizeof(*p));
 	struct mailbox *box = l->box;
@@ -307,6 +322,8 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	box->progress_us = jobstack_now_us();
 	if (box->leaving != STAY)
 		mailbox_give_back(box);
+	else if (far)
+		mailbox_keep_farthest(box, p);
 	mailbox_wake_supervisor(box);
 	(void)pthread_mutex_unlock(&box->lock);
 }
@@ -375,13 +392,13 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	for (size_t i = 0; i < s->n; i++)
 		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
 	l->limited = report->limited;
-	if (s->k > 0 && s->fresh && batch.count == 0)
+	if (s->k > 0 && s->fresh == 1 && batch.count == 0)
 		l->held = finished;
 	else if (s->k > 0)
 		lookout_note_claim(l, batch.count == 0);
 	(void)check_stack_directory(l, report->cwd); /* before the entries are handed over, which then returns them */
 	if (batch.count > 0)
-		hand_over_batch(l, &batch);
+		hand_over_batch(l, &batch, s->fresh > 1);
 	else
 		jobstack_batch_free(&batch);
 	if (report->state != JOBSTACK_OPEN) { /* entries that have not started are returned */
@@ -393,13 +410,22 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	return 0;
 }
 
+/* What the history says about outcomes. */
+static void judge_results(struct ledger *l, struct step *s)
+{
+	defer_limit(l->handle, l->config, l->box, s->results, s->outcomes, s->n);
+	if (s->n > 0 && neighbours_unknown(l))
+		(void)lookout_look(l);
+	neighbours_judge(l, s->results, s->outcomes, s->n);
+}
+
 /* One round: a step, and what follows from it. */
 static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	int64_t now = jobstack_now_us();
 
-	defer_limit(l->handle, l->config, l->box, s->results, s->outcomes, s->n);
+	judge_results(l, s);
 	JS_TRY(do_step(l, s, &report));
 	return lookout_after_step(l, now, report.due);
 }
@@ -562,7 +588,7 @@ static int end_worker(struct ledger *l)
 	status = take_results(l, &s);
 	(void)pthread_mutex_unlock(&l->box->lock);
 	if (status == 0)
-		defer_limit(l->handle, l->config, l->box, s.results, s.outcomes, s.n);
+		judge_results(l, &s);
 	outbox_ask(l->outbox, s.outcomes, s.n);
 	js_error_clear(&l->error);
 	if (status == 0)

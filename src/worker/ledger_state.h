@@ -24,7 +24,8 @@ struct ledger {
 	struct facts facts;
 	struct events *events; /* or NULL */
 	struct display *display;
-	const char *cwd; /* the directory that the commands run in */
+	const char *node; /* Slurm's name of it, or the host's */
+	const char *cwd;  /* the directory that the commands run in */
 	struct js_watch_options watch_options;
 	struct jobstack_error error;
 	/* its own */
@@ -47,6 +48,7 @@ struct ledger {
 	int64_t others_us;	       /* which was then */
 	int64_t told_us;	       /* `idle_since_us` when the worker last printed for whom it stays */
 	char same_cwd[4096];	       /* another name of that directory; "": not known yet */
+	char failure[200];	       /* how the last command failed, in words */
 	int limited;		       /* the stack has max_running */
 	int in_job;		       /* of Slurm */
 	int rested;		       /* disconnected since the last step */

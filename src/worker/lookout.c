@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "worker/neighbours.h"
 #include "worker/speaker.h"
 
 #include <string.h>
@@ -70,8 +71,10 @@ int lookout_look(struct ledger *l)
 	status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
 	l->looked_us = jobstack_now_us();
 	l->looked_claimed = l->claimed;
-	if (status == 0)
+	if (status == 0) {
 		note_sight(l);
+		neighbours_look(l);
+	}
 	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
 		status = jobstack_promote(l->worker, &l->error);
 		l->dry_until_us = 0;
@@ -174,7 +177,7 @@ int lookout_after_step(struct ledger *l, int64_t now, int due)
 		l->looked_us = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
-	look_us = batching_look_us(l->idle.ready, l->idle.workers,
+	look_us = batching_look_us(suspicion_asks(&l->box->suspicion) ? 0 : l->idle.ready, l->idle.workers,
 				   l->claimed > l->looked_claimed ? l->claimed - l->looked_claimed : 0, l->box->slots_n,
 				   l->box->mean_us);
 	(void)pthread_mutex_unlock(&l->box->lock);

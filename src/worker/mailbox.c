@@ -150,6 +150,13 @@ int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *e, c
 	return o->verdict == JOBSTACK_FAILED && (o->fatal || e->fails + 1 >= box->max_attempts);
 }
 
+void mailbox_slow_down(struct mailbox *box)
+{
+	int64_t wait = suspicion_wait_us(&box->suspicion);
+
+	box->slow_until_us = wait > 0 ? jobstack_now_us() + wait : 0;
+}
+
 int mailbox_may_start(const struct mailbox *box)
 {
 	if (box->leaving != STAY || box->queued == 0 || box->leaps != box->leaps_settled ||
@@ -246,6 +253,20 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 	}
 	(void)post_unstarted(box, parcel, entry);
 	mailbox_wake_ledger(box);
+}
+
+void mailbox_keep_farthest(struct mailbox *box, struct parcel *p)
+{
+	size_t last = p->batch.count - 1;
+	size_t kept = jobstack_batch_entry(&p->batch, last)->entry > box->suspicion.entry[0] ? last : 0;
+
+	box->queued -= last;
+	for (size_t i = 0; i <= last; i++)
+		if (i != kept && post_unstarted(box, p, jobstack_batch_entry(&p->batch, i)) != 0)
+			break;
+	p->far = 1;
+	p->started = kept;
+	p->batch.count = kept + 1;
 }
 
 void mailbox_give_back(struct mailbox *box)

@@ -8,6 +8,7 @@
 
 #include "jobstack/jobstack.h"
 #include "worker/guard.h"
+#include "worker/suspicion.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@ struct parcel {
 	STAILQ_ENTRY(parcel) next;
 	struct jobstack_batch batch;
 	size_t started, left;
+	int far;		     /* only one entry is left, from far behind (worker/suspicion.h) */
 	char (*refused)[REASON_MAX]; /* one per entry, why it must not run, or ""; NULL: all may run */
 };
 
@@ -31,6 +33,7 @@ struct parcel {
 struct result {
 	struct jobstack_outcome outcome;
 	char reason[REASON_MAX];
+	int is_dead; /* the mailbox counts it as dead */
 	char *texts; /* where its other texts lie, or NULL */
 };
 
@@ -45,7 +48,8 @@ enum leaving {
 	LEAVE_SIGNAL,
 	LEAVE_COMMAND,
 	LEAVE_OUTPUT,
-	LEAVE_BREAKER,
+	LEAVE_PAUSING, /* and pauses the stack for all */
+	LEAVE_NODE,    /* it is bad */
 	LEAVE_ELSEWHERE,
 	LEAVE_MACHINE,
 	LEAVE_KEEPER,
@@ -92,6 +96,8 @@ struct mailbox {
 	struct sight sight;
 	struct guard guard;
 	double mean_us; /* how long a command takes: a running mean; 0: not known yet */
+	struct suspicion suspicion;
+	int64_t slow_until_us; /* nothing is claimed before, since entries fail here in a row; 0: they don't */
 };
 
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error);
@@ -104,6 +110,8 @@ void mailbox_wake_supervisor(struct mailbox *box);
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 /* Whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
+/* A command has started or ended: how long a worker that is slow must wait. */
+void mailbox_slow_down(struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
 /* The command in SLOT has ended. */
@@ -116,6 +124,8 @@ int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *entr
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
 /* Posts the outcome of an entry of PARCEL, which may be freed by it.  Its texts are copied.  -1 without memory. */
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);
+/* Returns all entries of PARCEL but the one that is farthest from those that failed. */
+void mailbox_keep_farthest(struct mailbox *box, struct parcel *parcel);
 /* Returns everything that has not been started: posts it as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
 

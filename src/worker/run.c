@@ -11,8 +11,10 @@
 #include "process/child.h"
 #include "run/platform.h"
 #include "slurm/query.h"
+#include "view/words.h"
 #include "worker/advice.h"
 #include "worker/entries.h"
+#include "worker/neighbours.h"
 #include "worker/persistent.h"
 #include "worker/recovery.h"
 #include "worker/slot.h"
@@ -24,8 +26,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#define NODE_CHECK_US (120 * JS_SECOND_US)
 #define LEASE_SLURM_US INT64_C(900000000)
 #define LEASE_US INT64_C(300000000)
 
@@ -385,7 +389,6 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	pthread_t thread;
 	int failed;
 
-	connect_threads(r);
 	begin_packages(r);
 	JS_TRY(begin_events(r, error));
 	JS_TRY(begin_outbox(r, error));
@@ -414,11 +417,11 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 static void pause_failing_stack(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	const char *stack = r->config.stack, *why = r->supervisor.trip;
+	const char *stack = r->config.stack, *why = r->box.why;
 
 	if (jobstack_set_state(r->handle, stack, JOBSTACK_PAUSED, why, &error) == 0)
 		speaker_say("%s, so the stack \"%s\" is paused now: correct the cause (see `jobstack status -s %s` and "
-			    "`jobstack logs -s %s ENTRY`), then `jobstack resume -s %s`",
+			    "`jobstack logs -s %s ENTRY`), then `jobstack resume -s %s`, and start workers again",
 			    why, stack, stack, stack, stack);
 	else
 		speaker_say("%s, but the stack could not be paused: %s", why, error.text);
@@ -454,6 +457,11 @@ static void print_reason(const struct run *r)
 		speaker_say("%s%s: the entries are back in the queue; this does not count as a failed attempt", b->why,
 			    advice_command(&r->config, b->why_number));
 		break;
+	case LEAVE_NODE:
+		speaker_say(
+			"%s: other nodes go on; tell your help desk, and start no workers here (sbatch --exclude=%s)",
+			b->why, r->ledger.node);
+		break;
 	case LEAVE_KEEPER: speaker_say("%s", b->why); break;
 	case LEAVE_DATABASE:
 		speaker_say("%s: entries that were running will run again when this worker's lease has ended", b->why);
@@ -470,7 +478,8 @@ static int choose_exit_status(const struct run *r)
 	case LEAVE_ELSEWHERE: return JS_EXIT_USAGE;
 	case LEAVE_MACHINE: return JS_EXIT_BUG;
 	case LEAVE_HALTED:
-	case LEAVE_BREAKER:
+	case LEAVE_PAUSING:
+	case LEAVE_NODE:
 	case LEAVE_KEEPER:
 	case LEAVE_FENCED: return JS_EXIT_NO;
 	case LEAVE_DATABASE: return js_error_exit_status(r->ledger.error.code);
@@ -482,7 +491,7 @@ static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;
 
-	if (r->supervisor.trip[0] != '\0')
+	if (b->leaving == LEAVE_PAUSING)
 		pause_failing_stack(r);
 	if (b->leaving == LEAVE_FENCED)
 		speaker_say("%s", b->why);
@@ -491,15 +500,41 @@ static void print_summary(struct run *r, int64_t took_us)
 	display_summary(&r->display, took_us, b->leaving < LEAVE_COMMAND ? b->why : "");
 }
 
+/* --node-check: WHY gets the reason not to work here, or "". */
+static void check_node(const struct run *r, char *why, size_t size)
+{
+	const char *line = r->config.node_check, *const argv[] = {"/bin/sh", "-c", line, NULL};
+	const struct js_child child = {.argv = argv, .death_signal = SIGKILL};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_buf out = {0}, text = {0};
+	int status = 0;
+
+	*why = '\0';
+	if (line == NULL || (js_child_run(&child, &out, &out, NODE_CHECK_US, &status, &error) == 0 && status == 0)) {
+		js_buf_free(&out);
+		return;
+	}
+	if (error.code == 0)
+		(void)js_error_set(&error, JOBSTACK_EFILE, WIFEXITED(status) ? "exit %d" : "signal %d",
+				   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	view_failed(&text, line, strlen(line), error.text, out.data, out.len);
+	(void)snprintf(why, size, "--node-check failed on %s: %s", r->ledger.node, text.data != NULL ? text.data : "");
+	js_buf_free(&out);
+	js_buf_free(&text);
+}
+
 int run_work(struct run *r, struct jobstack_error *error)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	int64_t began = js_clock_mono_us();
+	char unfit[500];
 	int status;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	ask_job_end(r); /* it may take a while, and TERM ends it */
+	r->ledger.node = r->identity.env.node[0] != '\0' ? r->identity.env.node : r->identity.host;
+	check_node(r, unfit, sizeof(unfit)); /* this, too */
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
@@ -516,6 +551,9 @@ int run_work(struct run *r, struct jobstack_error *error)
 	}
 	announce_worker(r);
 	warn_of_loss(r);
+	connect_threads(r);
+	if (unfit[0] != '\0')
+		neighbours_leave(&r->ledger, unfit);
 	status = run_threads(r, error);
 	if (status == 0) {
 		print_summary(r, js_clock_mono_us() - began);

@@ -41,8 +41,6 @@ enum call {
 	CALL_TRIM   /* frees disk space of a running command's output: all but the capture; it is not collected */
 };
 
-#define BREAKER 20 /* so many failed entries, before any success, pause the stack */
-
 /* How a start ended. */
 enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_FULL, SLOT_GONE };
 
@@ -125,12 +123,8 @@ struct supervisor {
 	int64_t later_us;	     /* no start before: there was no process for a command */
 	int64_t starved_us;	     /* since when there has been none, with nothing running; 0: there is */
 	int64_t trim_at_us;	     /* the output of running commands is trimmed then */
-	unsigned failures_first;     /* how many of the first entries failed, until one did not */
-	int breaker_off;	     /* it is no longer counted */
-	char trip[REASON_MAX];	     /* why the stack is to be paused for all; "": it is not */
 	int told_starved, told_hang, told_unasked; /* messages that are printed once */
 	_Atomic int told_old;			   /* the same, by any thread */
-	uint64_t failed_first[BREAKER];
 	/* processes that commands left behind (worker/orphans.h) */
 	int children;	    /* js_tree_open */
 	int64_t orphans_us; /* when they were last looked for */

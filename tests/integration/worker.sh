@@ -238,6 +238,16 @@ check '... for the others too' worker -s breaker --idle-timeout 0 -- true
 check '... until it is resumed' jobstack resume -q -s breaker
 check '... ' worker -s breaker --slots 2 -- true
 is '... then all is done' "$(ledger breaker)" '30 0 0 0 0 0'
+jobstack push -q -s fit /x >/dev/null
+check '--node-check fails' says 1 '--node-check failed on [^ ]+: echo a; echo no GPU >&2; exit 3 .exit 3: "?no GPU' \
+	worker -s fit --node-check 'echo a; echo no GPU >&2; exit 3' -- true
+like '... nothing was claimed, and it is on record' "$(ledger fit) $(sql "SELECT worker.reason FROM worker JOIN stack USING(stack_id) WHERE name='fit'")" \
+	'^0 0 1 0 0 0 bad node: --node-check failed on .*no GPU'
+check '--node-check finds all well' worker -s fit --node-check 'test -d /' -- true
+is '... ' "$(ledger fit)" '1 0 0 0 0 0'
+numbered 1 90 | jobstack push -q -s head --max-attempts 1 >/dev/null
+check '30 bad files at the head pause nothing' worker -s head --shell -- ': {}; test $JOBSTACK_ENTRY -gt 30'
+is '... and the others are done' "$(sql "SELECT state FROM stack WHERE name='head'") $(ledger head)" '0 60 30 0 0 0 0'
 
 jobstack push -q -s again --max-attempts 21 --retry-delay 0 /x >/dev/null
 check 'one entry that fails 21 times is no 20 entries' worker -s again -- false

@@ -152,7 +152,63 @@ static void record_job(struct submit *s, uint64_t job, uint64_t n)
 		(void)jobstack_note_job(s->cli.handle, s->cli.stack, &note, &ignored);
 }
 
-int submit_array(struct submit *s, uint64_t n)
+/* Nodes to exclude, "n1,n2": at most MOST. */
+struct excluded {
+	const char *jobs; /* the last round's */
+	struct js_buf nodes;
+	uint64_t n, most;
+};
+
+/* Whether TEXT, separated by SEPARATOR, has WORD. */
+static int has_word(const char *text, char separator, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = text; p != NULL && (p = strstr(p, word)) != NULL; p++)
+		if ((p == text || p[-1] == separator) && (p[len] == separator || p[len] == '\0'))
+			return 1;
+	return 0;
+}
+
+static int exclude_node(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct excluded *e = ctx;
+	const char *job = w->array_job != NULL ? w->array_job : w->job;
+
+	if (job != NULL && has_word(e->jobs, ':', job) &&
+	    !has_word(e->nodes.data + sizeof("--exclude"), ',', w->node) && e->n < e->most)
+		js_buf_printf(&e->nodes, "%s%s", e->nodes.data[e->nodes.len - 1] != '=' ? "," : "", w->node), e->n++;
+	return e->nodes.failed;
+}
+
+/* The option that excludes nodes which were bad in the last round, the newest, beside those that are excluded already;
+ * up to a quarter of the partition.  NULL: there are none.  To be freed. */
+static char *exclude_option(struct submit *s)
+{
+	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
+	const char *own = cli_sbatch_value(&s->passed, "exclude", 'x');
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct excluded e = {.jobs = s->chain.jobs};
+	char call[300], *text, *rest, *line;
+
+	partition = partition != NULL ? partition : getenv("SBATCH_PARTITION");
+	own = own != NULL ? own : getenv("SBATCH_EXCLUDE");
+	(void)snprintf(call, sizeof(call), "sinfo -h -o %%P:%%D%s%.200s", partition != NULL ? " -p " : "",
+		       partition != NULL ? partition : "");
+	rest = text = cli_slurm_answer(call, SUBMIT_SLURM_LIMIT_US, &error);
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (partition != NULL || strstr(line, "*:") != NULL)
+			e.most += strtoul(line + strcspn(line, ":") + (*line != '\0'), NULL, 10);
+	free(text);
+	e.most /= 4;
+	js_buf_printf(&e.nodes, "--exclude=%s", own != NULL ? own : "");
+	if (jobstack_ended_bad(s->cli.handle, s->cli.stack, exclude_node, &e, &error) != 0 || e.n == 0)
+		js_buf_free(&e.nodes);
+	return e.nodes.data;
+}
+
+/* EXCLUDE: an option, or NULL. */
+static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 {
 	struct cli_words options = {0}, line = {0};
 	size_t len = strlen(s->answered);
@@ -162,6 +218,8 @@ int submit_array(struct submit *s, uint64_t n)
 	int status;
 
 	add_array_options(s, n, &options);
+	if (exclude != NULL)
+		cli_words_add(&options, exclude);
 	/* a step does not take over its job's --cpus-per-task (since 22.05), and a site may end a step whose first task
 	 * has left */
 	if (s->overlap)
@@ -179,6 +237,17 @@ int submit_array(struct submit *s, uint64_t n)
 		record_job(s, job, n);
 	if (job != 0)
 		(void)snprintf(s->answered + len, sizeof(s->answered) - len, "%s%" PRIu64, len > 0 ? ":" : "", job);
+	return status;
+}
+
+int submit_array(struct submit *s, uint64_t n)
+{
+	char *exclude = s->chain.round > 0 && s->until_done ? exclude_option(s) : NULL;
+	int status = submit_workers(s, n, exclude);
+
+	if (exclude != NULL && status == 1)
+		status = submit_workers(s, n, NULL);
+	free(exclude);
 	return status;
 }
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What becomes of entries on other nodes.  Promise: without an answer of the database nothing is concluded.
+ */
+#include "worker/neighbours.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "view/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct suspicion read_suspicion(struct ledger *l)
+{
+	struct suspicion now;
+
+	(void)pthread_mutex_lock(&l->box->lock);
+	now = l->box->suspicion;
+	(void)pthread_mutex_unlock(&l->box->lock);
+	return now;
+}
+
+/* ------------------------------------------------------------------------------------------------------ outcomes */
+
+static void note_failure(struct ledger *l, const struct result *r)
+{
+	struct js_buf text = {0};
+
+	view_failed(&text, "", 0, r->reason, r->outcome.err_tail.data, r->outcome.err_tail.len);
+	(void)snprintf(l->failure, sizeof(l->failure), "%s", text.data != NULL ? text.data : "");
+	js_buf_free(&text);
+}
+
+/* The failure R costs its entry no attempt. */
+static void spare(struct ledger *l, struct result *r)
+{
+	size_t len = strlen(JOBSTACK_NOT_COUNTED);
+
+	memmove(r->reason + len, r->reason, sizeof(r->reason) - len);
+	memcpy(r->reason, JOBSTACK_NOT_COUNTED, len);
+	r->reason[sizeof(r->reason) - 1] = '\0';
+	r->outcome.verdict = JOBSTACK_INTERRUPTED;
+	r->outcome.later = 2;
+	(void)pthread_mutex_lock(&l->box->lock);
+	l->box->failed--;
+	l->box->dead -= (uint64_t)r->is_dead;
+	l->sent_dead -= (uint64_t)r->is_dead;
+	(void)pthread_mutex_unlock(&l->box->lock);
+}
+
+int neighbours_unknown(struct ledger *l)
+{
+	struct suspicion run = read_suspicion(l);
+
+	return suspicion_asks(&run) && !run.looked;
+}
+
+void neighbours_judge(struct ledger *l, struct result *results, struct jobstack_outcome *outcomes, size_t n)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct suspicion run = read_suspicion(l);
+	uint64_t entries[JOBSTACK_POP_MAX];
+	unsigned char found[JOBSTACK_POP_MAX];
+	size_t at[JOBSTACK_POP_MAX], k = 0;
+
+	for (size_t i = 0; i < n && suspicion_asks(&run); i++)
+		if (results[i].outcome.verdict == JOBSTACK_FAILED && !results[i].outcome.fatal) {
+			entries[k] = results[i].outcome.entry;
+			at[k++] = i;
+		}
+	if (k == 0)
+		return;
+	note_failure(l, &results[at[k - 1]]);
+	if (!suspicion_spares(&run, 1) || jobstack_worker_elsewhere(l->worker, entries, k, found, &error) != 0)
+		return;
+	for (size_t i = 0; i < k; i++)
+		if (!suspicion_costs(&run, found[i] % JOBSTACK_DONE_ELSEWHERE)) {
+			spare(l, &results[at[i]]);
+			outcomes[at[i]] = result_outcome(&results[at[i]]);
+		}
+}
+
+/* ---------------------------------------------------------------------------------------------------- other nodes */
+
+/* Everybody who works on the stack. */
+struct crew {
+	const struct suspicion *run;
+	const char *own;
+	int64_t now_us;
+	unsigned others;     /* other nodes */
+	unsigned busy;	     /* workers that may have success */
+	struct js_buf nodes; /* ", n1, n2, " */
+};
+
+static int note_worker(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct crew *c = ctx;
+	/* a worker tells what runs with its steps; what it claimed with the last one began then */
+	int64_t command_us = w->running == 0 ? 0 : w->longest_us > w->silent_us ? w->longest_us : w->silent_us + 1;
+	const char *name = w->node != NULL ? w->node : w->host != NULL ? w->host : "?";
+	char node[260];
+
+	if (w->by_script || w->silent_us > w->lease_us)
+		return 0;
+	c->busy += (unsigned)suspicion_may_work(c->run, w->age_us, command_us, c->now_us);
+	(void)snprintf(node, sizeof(node), ", %s, ", name);
+	if (c->nodes.len > 0 && strstr(c->nodes.data, node) != NULL)
+		return 0;
+	c->others += strcmp(name, c->own) != 0;
+	js_buf_str(&c->nodes, node + (c->nodes.len > 0 ? 2 : 0));
+	return c->nodes.failed;
+}
+
+/* Whether the entries that failed here were done elsewhere, so often that this node is bad.  Then it says so in WHY. */
+static int is_bad(struct ledger *l, struct suspicion *run, char *why, size_t size)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	unsigned char found[SUSPICION_MOST];
+	unsigned done = 0, failed = 0;
+
+	if (jobstack_worker_elsewhere(l->worker, run->entry, run->n, found, &error) != 0)
+		return 0;
+	for (unsigned i = 0; i < run->n; i++) {
+		done += (found[i] & JOBSTACK_DONE_ELSEWHERE) != 0;
+		failed += found[i] > 0 && found[i] < JOBSTACK_DONE_ELSEWHERE;
+	}
+	(void)snprintf(why, size, "the last %u entries failed here, %u of them were done elsewhere%s", run->n, done,
+		       l->failure);
+	return suspicion_is_bad(run, done, failed, jobstack_now_us());
+}
+
+void neighbours_leave(struct ledger *l, const char *why)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	char text[600];
+
+	(void)jobstack_worker_fact(l->worker, JOBSTACK_FACT_BAD_NODE, (int64_t)jobstack_worker_id(l->worker), why,
+				   &ignored);
+	(void)snprintf(text, sizeof(text), "bad node: %s", why);
+	mailbox_stop(l->box, LEAVE_NODE, text, 0);
+}
+
+void neighbours_look(struct ledger *l)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct suspicion run = read_suspicion(l), *now = &l->box->suspicion;
+	const struct jobstack_idle *i = &l->idle;
+	struct crew crew = {.run = &run, .own = l->node, .now_us = jobstack_now_us()};
+	char why[256];
+	int bad, same;
+
+	if (!suspicion_asks(&run) || jobstack_workers(l->handle, l->config->stack, note_worker, &crew, &error) != 0 ||
+	    crew.nodes.len == 0) {
+		js_buf_free(&crew.nodes);
+		return;
+	}
+	suspicion_see(&run, crew.others, crew.busy, i->done, i->waiting + i->dead, crew.now_us);
+	bad = run.others > 0 && is_bad(l, &run, why, sizeof(why));
+	(void)pthread_mutex_lock(&l->box->lock);
+	same = now->n >= run.n && now->since_us == run.since_us; /* there was no success meanwhile */
+	if (same) {
+		memcpy(run.entry, now->entry, sizeof(run.entry));
+		run.n = now->n;
+		run.far = now->far;
+		run.confirmed = run.bad_us == 0 ? 0 : now->confirmed;
+		*now = run;
+		mailbox_slow_down(l->box);
+	}
+	(void)pthread_mutex_unlock(&l->box->lock);
+	if (same && bad)
+		neighbours_leave(l, why);
+	else if (same && suspicion_is_hopeless(&run, i->ready + i->running)) {
+		(void)snprintf(why, sizeof(why), "the last %u entries failed, and none was done: on %.*s%s", run.n,
+			       (int)(crew.nodes.len > 104 ? 100 : crew.nodes.len - 4), crew.nodes.data + 2, l->failure);
+		mailbox_stop(l->box, LEAVE_PAUSING, why, 0);
+	}
+	js_buf_free(&crew.nodes);
+}

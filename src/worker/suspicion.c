@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Whether a worker's node is bad.  See suspicion.h.
+ */
+#include "worker/suspicion.h"
+
+#include "base/clock.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define SPARE 3	      /* so many failures in a row cost no attempts any more; without any success, none does */
+#define SLOW 8	      /* so many make the worker slow: */
+#define WAIT_US 50000 /* it waits so long before its next start, doubled with each failure up to */
+#define WAIT_MOST_US (2 * JS_SECOND_US)
+#define DONE_LEAST 3		     /* so many entries must have been done elsewhere */
+#define CONFIRMED 3		     /* so many failures confirm that */
+#define CHANCE 1e-12		     /* that a good node fails so often in a row */
+#define FAR 10			     /* after so many without success in the stack, as many come from far behind, */
+#define FAR_US JS_SECOND_US	     /* one each second, if there are others, */
+#define BEGIN_US (10 * JS_SECOND_US) /* which have had so long to show what they can */
+#define FIRST 20		     /* so many at least pause the stack */
+
+void suspicion_note(struct suspicion *s, uint64_t entry, int far, int failed, int64_t started_us, int64_t now_us)
+{
+	if (!failed) {
+		memset((char *)s + offsetof(struct suspicion, n), 0, sizeof(*s) - offsetof(struct suspicion, n));
+		s->succeeded = 1;
+		return;
+	}
+	if (s->n == 0) {
+		s->since_us = now_us;
+		s->works = 1;
+	}
+	s->confirmed += s->bad_us != 0 && started_us >= s->bad_us;
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->entry[i] == entry)
+			return;
+	if (s->n == SUSPICION_MOST)
+		return;
+	s->entry[s->n++] = entry;
+	s->far += far != 0;
+}
+
+int suspicion_goes_far(const struct suspicion *s)
+{
+	return s->looked && !s->works && s->n >= FAR && s->far < FAR;
+}
+
+static int has_others(const struct suspicion *s)
+{
+	return !s->looked || s->others > 0;
+}
+
+int64_t suspicion_wait_us(const struct suspicion *s)
+{
+	int64_t us = WAIT_US;
+
+	if (s->n < SLOW || !has_others(s))
+		return 0;
+	if (!s->works)
+		return suspicion_goes_far(s) ? FAR_US : WAIT_US;
+	for (unsigned i = SLOW; i < s->n && us < WAIT_MOST_US; i++)
+		us *= 2;
+	return us < WAIT_MOST_US ? us : WAIT_MOST_US;
+}
+
+int suspicion_asks(const struct suspicion *s)
+{
+	return s->n >= (s->succeeded ? SPARE : 1);
+}
+
+/* Success by anybody in the second half of this run of failures counts. */
+void suspicion_see(struct suspicion *s, unsigned others, unsigned busy, uint64_t done, uint64_t tried, int64_t now_us)
+{
+	if (done > s->done)
+		s->done_us = now_us;
+	if (!s->looked) {
+		s->done_us = s->since_us;
+		s->done_first = done;
+		s->tried_first = tried;
+	}
+	s->looked = 1;
+	s->others = others;
+	s->done = done;
+	s->tried = tried;
+	s->works = busy > 0 || 2 * (now_us - s->done_us) <= now_us - s->since_us ||
+		   (others > 0 && now_us - s->since_us < BEGIN_US);
+}
+
+/* Workers that fail end their commands again and again; a command that has run for a quarter of this run of failures,
+ * or of its worker's life, may well end with success. */
+int suspicion_may_work(const struct suspicion *s, int64_t age_us, int64_t command_us, int64_t now_us)
+{
+	int64_t run_us = now_us - s->since_us;
+
+	return command_us > 0 && 4 * command_us > (age_us < run_us ? age_us : run_us);
+}
+
+int suspicion_spares(const struct suspicion *s, int sure)
+{
+	return suspicion_asks(s) && has_others(s) && (s->looked || !sure);
+}
+
+int suspicion_costs(const struct suspicion *s, unsigned nodes)
+{
+	return nodes >= 2 || nodes >= s->others;
+}
+
+/* The share of failures elsewhere is estimated with one more success and failure than were seen (Laplace's rule). */
+int suspicion_is_bad(struct suspicion *s, unsigned found, unsigned failed, int64_t now_us)
+{
+	double share = (failed + 1.0) / (found + failed + 2.0), chance = 1;
+
+	for (unsigned i = 0; i < s->n; i++)
+		chance *= share;
+	if (found < DONE_LEAST || chance >= CHANCE)
+		s->bad_us = s->confirmed = 0;
+	else if (s->bad_us == 0)
+		s->bad_us = now_us;
+	return s->confirmed >= CONFIRMED;
+}
+
+int suspicion_is_hopeless(const struct suspicion *s, uint64_t ready)
+{
+	int none_done = s->done == s->done_first; /* since the first look */
+
+	return s->looked && !s->works && s->n >= FIRST &&
+	       (s->n >= SUSPICION_MOST || (none_done && s->tried >= s->tried_first + SUSPICION_MOST) ||
+		(none_done && !s->succeeded && (s->far >= FAR || s->n >= 2 * ready)));
+}
