@@ -147,7 +147,7 @@ void neighbours_look(struct ledger *l)
 	struct suspicion run = read_suspicion(l), *now = &l->box->suspicion;
 	const struct jobstack_idle *i = &l->idle;
 	struct crew crew = {.run = &run, .own = l->node, .now_us = jobstack_now_us()};
-	char why[256];
+	char why[400];
 	int bad, same;
 
 	if (!suspicion_asks(&run) || jobstack_workers(l->handle, l->config->stack, note_worker, &crew, &error) != 0 ||
