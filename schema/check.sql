@@ -15,7 +15,9 @@ SET @js_part=0,@js_parts=1,@js_part_lo=0,@js_part_hi=1099511627775,@js_part_lo16
 	@js_part_hi16='FFFFFFFFFF',@js_part_hash_lo='',@js_part_hash_hi=UNHEX(REPEAT('FF',32));
 
 -- The sums begin at 0.
-SET @js_stack=(SELECT stack_id FROM stack WHERE name=@js_name AND state<>3),@js_entries=0,@js_attempts=0,@js_done=0,
+-- (Not SET with a subquery, which would lock the stack's row.)
+SELECT MAX(stack_id) INTO @js_stack FROM stack WHERE name=@js_name AND state<>3;
+SET @js_entries=0,@js_attempts=0,@js_done=0,
 	@js_names=0,@js_matched=0,@js_unnamed=0;
 -- There is a stack of this name, and it is not being dropped.
 SELECT 'stray' AS kind,0 AS entry,'there is no such stack' AS text FROM (SELECT 1 AS one) d WHERE @js_stack IS NULL;

@@ -725,13 +725,14 @@ int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *i
 int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_t max, size_t *n,
 			      struct jobstack_error *error);
 
-/* What other nodes made of N ENTRIES of the worker's stack since the worker began.  FOUND gets, for each of them, on
- * how many of these nodes it failed (2: two or more), plus: */
-#define JOBSTACK_DONE_ELSEWHERE 4 /* it was done there, after it had failed on the worker's node */
+/* Finds what happened on other nodes to N ENTRIES of the worker's stack since the worker began.  For each entry FOUND
+ * gets the number of other nodes on which it failed (2: two or more).  JOBSTACK_DONE_ELSEWHERE is added to that if the
+ * entry was done on another node after it had failed on the worker's. */
+#define JOBSTACK_DONE_ELSEWHERE 4
 int jobstack_worker_elsewhere(struct jobstack_worker *worker, const uint64_t *entries, size_t n, unsigned char *found,
 			      struct jobstack_error *error);
 
-/* How the reason of an attempt begins that failed, but costs its entry none, since its node may be bad. */
+/* The reason of an attempt begins with this if it failed, but does not count as failed because its node may be bad. */
 #define JOBSTACK_NOT_COUNTED "not counted: "
 
 /* Fills in last_end_us of the entries of BATCH, which one step of WORKER claimed.  Reads the primary key of attempts.

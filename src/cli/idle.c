@@ -37,7 +37,7 @@ void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_bu
 	else if (i->live > 0)
 		js_buf_str(out, "nothing has to be submitted again; `squeue --me` shows the jobs");
 	else if (i->last.closed == 0 && strncmp(i->reason, "signal 10 ", 10) == 0)
-		js_buf_printf(out, "no entry ended in that time: `jobstack submit %s --again --time=LONGER` gives more",
+		js_buf_printf(out, "no entry ended in that time: use `jobstack submit %s --again --time=LONGER`",
 			      stack);
 	else if (cli_again_next(stack, out, NULL))
 		js_buf_str(out, " continues");

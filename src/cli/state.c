@@ -34,7 +34,7 @@ static int print_change(struct cli *cli, enum jobstack_stack_state to, const cha
 		(void)printf("%" PRIu64 " ready, %" PRIu64 " waiting, %" PRIu64 " running\n", s->ready, s->waiting,
 			     s->running);
 	if (to == JOBSTACK_OPEN && s->workers == 0 && s->ready + s->waiting > 0)
-		cli_say(cli, "no worker is running: start workers again (`jobstack status %s` says how)", cli->stack);
+		cli_say(cli, "no worker is running: start workers again (`jobstack status %s` shows how)", cli->stack);
 	return CLI_YES;
 }
 

@@ -158,6 +158,9 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   "%" PRIu64 " of %" PRIu64 " worker%s %s sent no heartbeat for longer than the lease",
 			   s->silent, s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
 	suspect_reason(r, l);
+	if (alive > 0 && insight_missing_us(l) >= 0)
+		add_reason(r, "missing", "`jobstack recover -s %s` looks, and puts the entries of dead workers back",
+			   "no worker is connected to the database: has its node or its job ended?");
 	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)

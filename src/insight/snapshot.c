@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MISSING_US (10 * JS_SECOND_US)
 #define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
 
 static int copy_stack_row(void *ctx, const struct jobstack_status *s)
@@ -47,6 +48,20 @@ static void list_worker_texts(struct jobstack_worker_row *w, const char **text[W
 const char *insight_worker_place(const struct jobstack_worker_row *w)
 {
 	return w->node != NULL ? w->node : w->host != NULL ? w->host : "-";
+}
+
+int64_t insight_missing_us(const struct insight_snapshot *shot)
+{
+	int64_t us = -1;
+
+	for (size_t i = 0; i < shot->worker_n; i++) {
+		const struct jobstack_worker_row *w = &shot->worker[i];
+
+		if (w->job == NULL || w->connected != 0 || w->by_script || w->silent_us < MISSING_US)
+			return -1;
+		us = us < 0 || w->silent_us < us ? w->silent_us : us;
+	}
+	return us;
 }
 
 /* Keeps the entries that have run longest; the longest is first. */

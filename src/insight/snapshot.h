@@ -67,5 +67,9 @@ int insight_snapshot_add(struct jobstack *handle, const char *name, struct insig
 int insight_snapshot_steps(struct jobstack *handle, struct insight_snapshot *snapshot, struct jobstack_error *error);
 void insight_snapshot_free(struct insight_snapshot *snapshot);
 
+/* For how long no worker of the stack has been connected to the database, if all of them are in Slurm jobs, where they
+ * stay connected while the server has room: perhaps nobody is left who could notice that they are dead.  Else -1. */
+int64_t insight_missing_us(const struct insight_snapshot *snapshot);
+
 /* Where a worker is: its node, else its host, else "-". */
 const char *insight_worker_place(const struct jobstack_worker_row *worker);

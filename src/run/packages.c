@@ -276,7 +276,7 @@ static int is_same_directory(char *path)
 	       stat(path, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-/* Takes a line.  What is none of ours is dropped. */
+/* Parses one line.  A line that did not come from our hook is ignored. */
 static void take_line(struct js_packages *p, char *line)
 {
 	char *tab = strchr(line, '\t'), *dot = tab == NULL ? NULL : memchr(line, '.', (size_t)(tab - line));

@@ -44,7 +44,7 @@ static int put_place(struct reader *r, const struct js_spot *spot, int len)
 		return js_error_set(
 			r->error, JOBSTACK_EUSAGE,
 			"the script can't have %.*s in %.*s or after it: put f=%.*s; in front, and type "
-			"\"$f\" there (in a here-document $f; in ((...)) never a name, since it could be run)",
+			"\"$f\" there (in a here-document: $f; never in ((...)), where the name could run as code)",
 			len, r->p, (int)strcspn(r->part, "\n"), r->part, len, r->p);
 	JS_TRY(js_place_check(r->p, (size_t)len, spot, r->syntax, r->error));
 	while (places[i].place != JS_PLACE_NONE && (places[i].place != spot->place || places[i].field != spot->field))

@@ -116,8 +116,8 @@ enum {
 		{JS_WORKER_MAX_DEFERS, "max-defers", "N",                                                              \
 		 "an entry is dead after N exits with 75 or matches of --defer-match in a row (default 100)", TAKE},   \
 		{JS_WORKER_NODE_CHECK, "node-check", "CMD",                                                            \
-		 "a line for /bin/sh that the worker runs once, before it claims anything: if it fails, the worker "   \
-		 "ends (is a file system mounted, is there a licence or a GPU?)",                                      \
+		 "a shell command that the worker runs once, before it claims anything; if it fails, the worker ends " \
+		 "(it can check that a file system is mounted, or that there is a licence or a GPU)",                  \
 		 TAKE},                                                                                                \
 		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
 		 "when the lease is lost: stop the commands that are running (default), or let them finish, perhaps "  \

@@ -364,9 +364,16 @@ void view_workers_table(const struct insight_snapshot *l, const struct view_page
 /* The lines that are shown in any case. */
 static void add_main_lines(const struct insight_snapshot *l, const struct view_page *page)
 {
+	int64_t missing_us = insight_missing_us(l);
+
 	add_head_lines(page, &l->seen[0]);
 	add_count_lines(page, &l->seen[0]);
 	add_pace_line(page, &l->seen[0].pace);
+	if (missing_us >= 0 && !l->idle.alone)
+		js_buf_printf(page->out,
+			      "no worker has been connected for %s: has its node or its job ended?\n"
+			      "`jobstack recover -s %s` looks, and puts the entries of dead workers back\n",
+			      view_rough(missing_us).text, l->seen[0].stack.name);
 	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job > 0)) {
 		struct js_buf text = {0};
 

@@ -171,7 +171,7 @@ void neighbours_look(struct ledger *l)
 	if (same && bad)
 		neighbours_leave(l, why);
 	else if (same && suspicion_is_hopeless(&run, i->ready + i->running)) {
-		(void)snprintf(why, sizeof(why), "the last %u entries failed, and none was done: on %.*s%s", run.n,
+		(void)snprintf(why, sizeof(why), "the last %u entries failed, and no worker succeeds on %.*s%s", run.n,
 			       (int)(crew.nodes.len > 104 ? 100 : crew.nodes.len - 4), crew.nodes.data + 2, l->failure);
 		mailbox_stop(l->box, LEAVE_PAUSING, why, 0);
 	}

@@ -10,8 +10,8 @@
 /* Whether entries fail here in a row, and the stack was not looked at since. */
 int neighbours_unknown(struct ledger *l);
 
-/* Of N results that the next step carries: failures become interruptions if others may do their entries.  OUTCOMES
- * become what the results say then. */
+/* Changes failures among the N results of the next step into interruptions, if other nodes may do these entries.
+ * Updates OUTCOMES accordingly. */
 void neighbours_judge(struct ledger *l, struct result *results, struct jobstack_outcome *outcomes, size_t n);
 
 /* The worker leaves, because its node is bad: records WHY. */

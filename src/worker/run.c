@@ -458,9 +458,8 @@ static void print_reason(const struct run *r)
 			    advice_command(&r->config, b->why_number));
 		break;
 	case LEAVE_NODE:
-		speaker_say(
-			"%s: other nodes go on; tell your help desk, and start no workers here (sbatch --exclude=%s)",
-			b->why, r->ledger.node);
+		speaker_say("%s: other nodes continue; tell your help desk, and avoid the node with --exclude=%s",
+			    b->why, r->ledger.node);
 		break;
 	case LEAVE_KEEPER: speaker_say("%s", b->why); break;
 	case LEAVE_DATABASE:

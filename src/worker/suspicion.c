@@ -9,17 +9,17 @@
 #include <stddef.h>
 #include <string.h>
 
-#define SPARE 3	      /* so many failures in a row cost no attempts any more; without any success, none does */
-#define SLOW 8	      /* so many make the worker slow: */
-#define WAIT_US 50000 /* it waits so long before its next start, doubled with each failure up to */
+#define SPARE 3	      /* from this many failures in a row on they cost no attempt; before a first success, from 1 on */
+#define SLOW 8	      /* after this many failures in a row the worker slows down: */
+#define WAIT_US 50000 /* it waits this long before the next start, doubled with each failure up to WAIT_MOST_US */
 #define WAIT_MOST_US (2 * JS_SECOND_US)
 #define DONE_LEAST 3		     /* so many entries must have been done elsewhere */
 #define CONFIRMED 3		     /* so many failures confirm that */
 #define CHANCE 1e-12		     /* that a good node fails so often in a row */
-#define FAR 10			     /* after so many without success in the stack, as many come from far behind, */
-#define FAR_US JS_SECOND_US	     /* one each second, if there are others, */
-#define BEGIN_US (10 * JS_SECOND_US) /* which have had so long to show what they can */
-#define FIRST 20		     /* so many at least pause the stack */
+#define FAR 10			     /* if nobody succeeds: after 10 failures, 10 entries from far behind */
+#define FAR_US JS_SECOND_US	     /* time between two of those, if there are workers on other nodes */
+#define BEGIN_US (10 * JS_SECOND_US) /* for this long, workers on other nodes are assumed to succeed */
+#define FIRST 20		     /* with fewer failures in a row the stack is never paused */
 
 void suspicion_note(struct suspicion *s, uint64_t entry, int far, int failed, int64_t started_us, int64_t now_us)
 {
