@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 --
--- What `jobstack check` runs: SELECTs that give no row if the ledger of a stack is right.  Each row of one is a finding:
--- its kind, an entry number (0: none), and what is wrong.  The comment before a SELECT says what it proves if it gives
--- none.  They need the right SELECT only, lock nothing, and use what MySQL 8.0 and MariaDB 10.5 both take.  By hand:
+-- What `jobstack check` runs: SELECTs that return no rows if the ledger of a stack is right.  Each row is a finding:
+-- its kind, an entry number (0: none), and what is wrong.  The comment before a SELECT says what is proved if it
+-- returns no rows.  The statements need only the SELECT privilege, lock nothing, and run on MySQL 8.0 and MariaDB 10.5.
+-- By hand:
 --
 --     (echo "START TRANSACTION WITH CONSISTENT SNAPSHOT; SET @js_name='mystack';"; cat check.sql) | mysql DATABASE
 --
--- Entry numbers are gathered in blocks of 64, each a BIGINT with a bit for each number.  So a statement keeps one small
--- row for 64 entries, and to compare two sets is to compare two numbers.  jobstack runs each statement that has @js_part
--- in it piece by piece, and sets these variables anew for each piece; here the piece is everything.
+-- Entry numbers are grouped in blocks of 64.  A set of the entries in a block is a BIGINT with one bit per number.  So
+-- a statement keeps one small row per block, and compares two sets by comparing two numbers.  jobstack runs each
+-- statement that contains @js_part once for each piece of the stack, and sets these variables before it.  By hand,
+-- there is only one piece: the whole stack.
 --
 -- A statement ends with a semicolon at the end of a line; lines that begin with -- are comments.
 SET @js_part=0,@js_parts=1,@js_part_lo=0,@js_part_hi=1099511627775,@js_part_lo16='0000000000',
@@ -38,11 +40,13 @@ SELECT COALESCE(SUM(open),0) INTO @js_running FROM claim WHERE stack_id=@js_stac
 -- one), done, or in `dead`; and nothing else is in a place.  The attempts of an entry are numbered 1, 2, 3 without a gap.
 -- A span or claim names the next one, and a final attempt (which is done) and a row in `dead` are those of the last one.
 --
--- t: of a block B, for each number K: M, the entries that have an attempt K, where the entry itself is attempt 0; P, those
--- whose place says that K was the last; X, the same by XOR, where an entry that is there twice cancels itself; C, how many;
--- D, 1 in the first of the blocks that a span has as a whole, and -1 behind the last; Z, what is wrong by itself; U, those
--- whose attempt K failed; Y, those whose place counts one.
--- o: RUN spans for attempt K + 1 have the whole block, RUNS for any.  NM and LM are the M of K + 1 and K - 1.  P must be M
+-- t: rows for each block B and attempt number K, where attempt 0 is the entry itself.  M: the entries that have an
+-- attempt K.  P: those in a place that says that K was their last attempt.  X: the XOR of what is ORed in P, so an
+-- entry that is there twice is missing.  C: how many entries these are, with repetitions.  D: 1 in the first block that
+-- a span covers completely, and -1 in the block after the last.  Z: entries with an attempt that is never valid.  U:
+-- those whose attempt K failed.  Y: those whose place counts one failure.
+-- o: RUN: how many spans for attempt K + 1 cover the whole block; RUNS: the same for any attempt.  NM and LM: the M of
+-- K + 1 and K - 1.  P must be M
 -- without NM, with no entry twice, and M must lie in LM.  v: what is wrong in each block; GAP: a span goes on, but there is
 -- no entry in the next block.
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<511),
@@ -193,7 +197,8 @@ e AS (
 SELECT kind,IF(MAX(bad),0,CAST(CONV(MIN(first),16,10) AS UNSIGNED)) AS entry,CONCAT(name,' has a list that ',
 	IF(MAX(bad),'can''t be read','is not in ascending order')) AS text FROM e WHERE bad OR falls GROUP BY kind,name;
 
--- Each claim is a live worker's, has at most 500 entries, and counts those of them that are open; there are some.
+-- Each claim belongs to a worker of this stack that has not ended.  It has at most 500 entries.  Its `open` is the
+-- number of those without an attempt on record, and is not 0.
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<511),
 e AS (
 	SELECT c.worker_id,c.claim_no,c.lo,c.hi,c.ids,c.open,c.attempt,n.i,IF(c.ids IS NULL,LEAST(c.lo,1099511627775)+n.i,
@@ -260,7 +265,8 @@ SELECT 'counter' AS kind,0 AS entry,CONCAT(what,': ',said,' by the counters, ',c
 	SELECT 'counter',0,'it has a limit of running entries, but no row in the table `gate`: the limit is not enforced' FROM stack s
 		WHERE s.stack_id=@js_stack AND s.max_running IS NOT NULL AND NOT EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id);
 
--- Of all stacks: no table has rows of a stack that does not exist.  DISTINCT hops along each key from stack to stack.
+-- For all stacks at once: no table has rows of a stack that does not exist.  DISTINCT is fast here, because it skips
+-- along an index from one stack to the next.
 SELECT 'stray' AS kind,0 AS entry,CONCAT('the table ',t.t,' has rows of stack number ',t.stack_id,', which does not exist') AS text FROM
 	(SELECT 'entry' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM entry) t
 	UNION ALL SELECT 'span' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM span) t
