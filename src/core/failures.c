@@ -140,6 +140,13 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	g->report.failures++;
 }
 
+/* Whether an attempt with this REASON was interrupted by its own failure. */
+static int is_put_off(const char *reason)
+{
+	return reason != NULL && (strncmp(reason, "deferred: ", 10) == 0 ||
+				  strncmp(reason, JOBSTACK_NOT_COUNTED, sizeof(JOBSTACK_NOT_COUNTED) - 1) == 0);
+}
+
 static void take_row(void *ctx, const struct js_row *row)
 {
 	struct grouping *g = ctx;
@@ -151,7 +158,8 @@ static void take_row(void *ctx, const struct js_row *row)
 	g->entry = js_row_u64(row, 0);
 	g->attempt = js_row_u64(row, 1);
 	outcome = (int)js_row_opt(row, 2);
-	if (!g->options.all || (g->told != g->entry && (outcome == JOBSTACK_FAILED || outcome == JOBSTACK_LOST)))
+	if (!g->options.all || (g->told != g->entry &&
+				(outcome == JOBSTACK_FAILED || outcome == JOBSTACK_LOST || is_put_off(row->col[5]))))
 		take_failure(g, row);
 	g->told = g->entry; /* downwards the first of an entry's attempts is its last */
 }
@@ -163,8 +171,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
 			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,"
-			    "COALESCE(w.node,w.host),IF(a.outcome IN(1,2),RIGHT(a.err_tail," TAIL
-			    "),NULL),e.datapath," AGO
+			    "COALESCE(w.node,w.host),IF(a.outcome>0,RIGHT(a.err_tail," TAIL "),NULL),e.datapath," AGO
 			    ",a.program FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
 			    "entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND "
 			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
