@@ -23,6 +23,13 @@
 #define CLAIM 500
 #define RETRY_US (5 * JS_SECOND_US)
 #define RUNS 1000
+#if defined(__has_feature)
+#define SANITIZED __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 static uint64_t seed;
 
@@ -291,7 +298,7 @@ static const struct kind kinds[] = {
 
 static void good_nodes_go_on(void **state)
 {
-	int runs = getenv("JOBSTACK_UNDER_VALGRIND") != NULL ? 10 : RUNS;
+	int runs = getenv("JOBSTACK_UNDER_VALGRIND") != NULL ? 10 : SANITIZED ? 50 : RUNS;
 
 	(void)state;
 	seed = 20261127;
@@ -312,7 +319,7 @@ static void good_nodes_go_on(void **state)
 		print_message("%s: %d healthy workers ended, %d stacks paused, %d good entries dead, %d of %d bad "
 			      "nodes found\n",
 			      kinds[k].name, healthy, paused, dead, bad_ended, bad);
-		assert_true(healthy == 0 && paused == 0 && dead <= runs * (kinds[k].bad > 0) / 20 &&
+		assert_true(healthy == 0 && paused == 0 && dead <= RUNS * (kinds[k].bad > 0) / 20 &&
 			    3 * bad_ended >= bad);
 	}
 }
