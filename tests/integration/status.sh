@@ -27,7 +27,7 @@ for l in sys.stdin.buffer.read().decode().replace("\r", "").split("\n"):
 check '--exit-code and -w' says 2 'can.t be used together' jobstack status --exit-code -w
 push idle --retry-delay 1h /1 /2 /3
 is 'why: no workers' "$(whys idle)" no_workers
-like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 3 are ready, and no worker is running: .jobstack run -s idle COMMAND .* starts one here, .jobstack submit idle -- '
+like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 3 are ready, and no worker is running: .jobstack run -s idle COMMAND .* starts one here, .jobstack submit idle --workers N -- '
 jobstack pause -q -s idle --note $'the disk\033[31m is full'
 is 'why: paused' "$(whys idle)" paused
 like '... with the note, as a terminal may see it' "$(jobstack status --why -s idle)" 'paused \(the disk.x1b\[31m is full\): .*jobstack resume -s idle'
