@@ -127,7 +127,6 @@ kill_ours "${commands[@]}"
 rm -f hang
 missed() { [[ $(jobstack status killed) == *'no worker has been connected for '*'`jobstack recover -s killed` looks'* ]]; }
 check '... nobody is left to notice it: status says what to type' wait_for 60 missed
-like '... --why, too' "$(jobstack status -s killed --why)" 'no worker is connected to the database: .*`jobstack recover -s killed`'
 like "... of which the commands' word is no proof" "$(JOBSTACK_SLURM=commands jobstack recover -s killed 2>&1)" 'nothing .*recover'
 like '... what it had is taken back on the word of Slurm' "$(jobstack requeue -s killed 2>&1)" '2 recovered'
 like '... which is the reason on record' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='killed' AND outcome=2 LIMIT 1")" 'Slurm job'
