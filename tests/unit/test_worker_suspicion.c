@@ -319,7 +319,7 @@ static void good_nodes_go_on(void **state)
 		print_message("%s: %d healthy workers ended, %d stacks paused, %d good entries dead, %d of %d bad "
 			      "nodes found\n",
 			      kinds[k].name, healthy, paused, dead, bad_ended, bad);
-		assert_true(healthy == 0 && paused == 0 && dead <= RUNS * (kinds[k].bad > 0) / 20 &&
+		assert_true(healthy == 0 && paused == 0 && dead <= (1 + runs / 50) * (kinds[k].bad > 0) &&
 			    3 * bad_ended >= bad);
 	}
 }
