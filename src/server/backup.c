@@ -18,6 +18,7 @@
 #include "server/logfile.h"
 #include "server/program.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -155,7 +156,7 @@ static int put_text(gzFile out, const char *text, size_t len, struct jobstack_er
 		       : js_error_file(error, "no backup was made: the file can't be written");
 }
 
-/* The files of the schema, in order.  *N: how many. */
+/* The files of the schema, "0001_initial.sql" and so on, in order.  *N: how many. */
 static int put_schema(const struct js_backup *b, gzFile out, unsigned *n, struct jobstack_error *error)
 {
 	struct dirent **list = NULL;
@@ -166,7 +167,8 @@ static int put_schema(const struct js_backup *b, gzFile out, unsigned *n, struct
 		char path[JS_LAYOUT_PATH];
 		struct js_buf text = {0};
 
-		if (status == 0 && len > 4 && strcmp(list[i]->d_name + len - 4, ".sql") == 0) {
+		if (status == 0 && isdigit((unsigned char)*list[i]->d_name) && len > 4 &&
+		    strcmp(list[i]->d_name + len - 4, ".sql") == 0) {
 			js_layout_join(path, b->schema_dir, list[i]->d_name);
 			++*n;
 			status = js_file_read(path, &text) != 0 ? js_error_file(error, "%s can't be read", path)
