@@ -121,6 +121,8 @@ static int check_lists(struct cli *cli, const struct run *r, size_t n)
 		second++;
 	if (second > last && plain)
 		return 0;
+	if (second > last && strcmp(cli->words[n], "::::") == 0)
+		return cli_usage(cli, "a file of names is given with -a: `jobstack run -a FILE -- CMD {}`");
 	for (char **w = cli->words; w <= last; w++)
 		plain &= w == second ? (*w)[3] == '\0' : w < second ? strstr(*w, "{}") == NULL : !begins_list(*w);
 	if (!plain || n == 0 || second > last)

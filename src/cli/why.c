@@ -191,10 +191,13 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, view_plural(s->slots),
 			   s->workers, view_plural(s->workers), view_are(s->slots));
 	else
-		add_reason(r, "idle_slots", NULL,
-			   "%" PRIu64 " of %" PRIu64 " slot%s %s free: their workers are about to start entries or to "
-			   "end (after a signal, or because the wall time is near)",
-			   s->slots - s->busy, s->slots, view_plural(s->slots), view_are(s->slots - s->busy));
+		add_reason(
+			r, "idle_slots", NULL,
+			"%" PRIu64 " of %" PRIu64
+			" slot%s %s free: their workers are about to start entries, wait after "
+			"several failures in a row, or are about to end (after a signal, or because the wall time is "
+			"near)",
+			s->slots - s->busy, s->slots, view_plural(s->slots), view_are(s->slots - s->busy));
 }
 
 static void job_reason(struct reasons *r, const struct js_slurm_queued *job)

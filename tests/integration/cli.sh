@@ -502,6 +502,7 @@ for list in ':::+ a' '::: a :::+ b' '::: a :::: b' '::: a ::: b ::: c' '{} ::: a
 	# shellcheck disable=SC2086 # words
 	check "... $list" says 2 'one list .* and use -a FILE --colsep' jobstack run --dry-run echo $list
 done
+check '... a file of names behind ::::' says 2 'a file of names is given with -a' jobstack run --dry-run echo :::: a
 check 'a placeholder of GNU parallel' says 2 '\.\.} is a placeholder of GNU parallel .* -I WORD' jobstack run --dry-run echo {..} ::: a
 is '... as text' "$(combined -I W echo {..} W ::: a)" "echo '{..}' a|"
 is '--dry-run: as the options say' "$(printf '1,2\0' | jobstack run --dry-run --defaults-file nosuch -0 --colsep , -- ./cmd {2} {#})" './cmd 2 1'
