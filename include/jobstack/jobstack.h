@@ -382,9 +382,11 @@ struct jobstack_last {
 	uint64_t closed; /* entries that it did, or that are dead by it */
 	int in_job;	 /* it was in a Slurm job */
 	int64_t job_us;
-	uint64_t job, user, pushed; /* its number; whose it is; how many entries had been pushed */
-	const char *cluster, *log;  /* cluster: "" if it is not known */
-	int came;		    /* the worker began after that */
+	/* Its number, or 0 if sbatch rejected it (and job_us is not -1); whose it is; how many entries had been pushed
+	 */
+	uint64_t job, user, pushed;
+	const char *cluster, *log; /* cluster: "" if it is not known; log: of job 0 what sbatch said */
+	int came;		   /* the worker began after that */
 };
 typedef int jobstack_last_fn(void *ctx, const struct jobstack_last *last);
 
@@ -393,7 +395,8 @@ int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *
 		  struct jobstack_error *error);
 
 /* Records that the Slurm job number JOB of user USER on CLUSTER ("": not known) was submitted for STACK, that
- * PUSHED entries had been pushed then, and the name of its log. */
+ * PUSHED entries had been pushed then, and the name of its log.  Job 0: sbatch rejected it, and LOG is what it said;
+ * this is forgotten with the next job. */
 int jobstack_note_job(struct jobstack *handle, const char *stack, const struct jobstack_last *job,
 		      struct jobstack_error *error);
 

@@ -8,6 +8,8 @@
 #include "run/site.h"
 #include "watch/budget.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,23 +30,39 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle 
 	js_error_clear(&ignored);
 	if (js_budget_stack(&budget, &jobs, &ignored) == 0)
 		i->live = jobs.live;
+	if (i->log[0] == '/' && !i->last.came) {
+		char dir[sizeof(i->log)];
+
+		(void)snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(i->log, '/') - i->log), i->log);
+		i->lost = access(dir, F_OK) != 0 && errno == ENOENT;
+	}
 }
 
 void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_buf *out)
 {
-	if (insight_idle_useless(i))
-		js_buf_str(out, "correct that first, since the same command would end in the same way");
+	struct js_buf again = {0};
+	const char *start =
+		cli_again_next(stack, &again, NULL) && again.data != NULL ? again.data : "start workers again";
+
+	if (i->paused)
+		js_buf_printf(out, "settle why it is paused; then `jobstack resume -s %s`%s%s", stack,
+			      i->live > 0 ? "" : ", and ", i->live > 0 ? "" : start);
+	else if (i->alone && i->last.job == 0 && i->last.job_us >= 0 && !i->last.came)
+		js_buf_str(out, "correct what it rejected, and submit again");
+	else if (insight_idle_useless(i))
+		js_buf_printf(out, "correct that first, then %s (else it would end in the same way)", start);
 	else if (i->live > 0)
 		js_buf_str(out, "nothing has to be submitted again; `squeue --me` shows the jobs");
 	else if (i->last.closed == 0 && strncmp(i->reason, "signal 10 ", 10) == 0)
 		js_buf_printf(out, "no entry ended in that time: use `jobstack submit %s --again --time=LONGER`",
 			      stack);
-	else if (cli_again_next(stack, out, NULL))
-		js_buf_str(out, " continues");
+	else if (again.len > 0)
+		js_buf_printf(out, "%s continues", start);
 	else
 		js_buf_printf(out,
 			      "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s --workers N -- "
 			      "COMMAND {}` "
 			      "starts many as Slurm jobs",
 			      stack, stack);
+	js_buf_free(&again);
 }

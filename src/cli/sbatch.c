@@ -205,15 +205,29 @@ static int read_answer(char *text, uint64_t *job)
 	return *job != 0 ? 0 : -1;
 }
 
+static const char *last_line(struct js_buf *said)
+{
+	char *end;
+
+	while (said->len > 0 && said->data[said->len - 1] == '\n')
+		said->data[--said->len] = '\0';
+	end = said->len > 0 ? strrchr(said->data, '\n') : NULL;
+	return end != NULL ? end + 1 : said->len > 0 ? said->data : "it gave no reason";
+}
+
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 {
 	char **env = sbatch_env();
-	struct js_buf out = {0};
-	const struct cli_command command = {.words = call, .env = env, .out = &out, .limit_us = LIMIT_US};
+	struct js_buf out = {0}, said = {0};
+	const struct cli_command command = {.words = call, .env = env, .out = &out, .err = &said, .limit_us = LIMIT_US};
 	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
 
 	free(env);
 	*job = 0;
+	(void)fwrite(said.data, 1, said.len, stderr);
+	if (status > 0)
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s", last_line(&said));
+	js_buf_free(&said);
 	if (status == JOBSTACK_EFILE && cli->error.server_errno == JS_WHY_LATE) { /* what had it done by then? */
 		char *end = strchr(cli->error.text, '\0');
 

@@ -39,7 +39,8 @@ int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words);
 void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script);
 
 /* Makes the call.  What sbatch says on standard error is shown as it is.  Returns 0 with the job's number in *JOB; 1 if
- * sbatch refused it; or a negative code: EMISSING there is no sbatch. */
+ * sbatch refused it (the error's text is the last line that it said); or a negative code: EMISSING there is no sbatch.
+ */
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job);
 
 /* Makes job NUMBERS (separated by blanks) go.  What scancel says is shown.  Returns 0, or not. */

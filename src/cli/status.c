@@ -83,6 +83,9 @@ static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 	js_buf_printf(text, "%s%s%s%s: ", w->job != NULL ? "job " : "", w->job != NULL ? w->job : "",
 		      w->job != NULL ? ", " : "", when);
 	view_safe(text, w->suspicion, strlen(w->suspicion));
+	js_buf_str(text, " (--exclude=");
+	view_safe(text, w->node, strlen(w->node));
+	js_buf_str(text, " avoids it)");
 	return text->len > 1000;
 }
 

@@ -78,7 +78,7 @@ static int is_given_up(const struct waiting *w)
 {
 	const struct insight_idle *i = &w->idle;
 
-	return jobstack_now_us() - w->alone_us >= fail_idle_us ||
+	return (!i->paused && jobstack_now_us() - w->alone_us >= fail_idle_us) ||
 	       (i->live == 0 && i->last.job > 0 && i->last.pushed == w->last.pushed && w->last.pushers == 0 &&
 		(!i->last.came || i->last.in_job));
 }
@@ -91,7 +91,7 @@ static int watch_idle(struct waiting *w)
 	struct js_buf why = {0}, next = {0};
 	char now[sizeof(w->told)];
 
-	if (w->last.state != JOBSTACK_OPEN || w->last.workers > w->last.silent) {
+	if ((w->last.state != JOBSTACK_OPEN && w->last.state != JOBSTACK_PAUSED) || w->last.workers > w->last.silent) {
 		w->alone_us = jobstack_now_us();
 		w->told[0] = '\0';
 	}
@@ -122,7 +122,8 @@ static void show_wait(struct waiting *w)
 
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
-		cli_say(w->cli, CLI_IS_PAUSED, w->cli->stack, w->cli->stack);
+		cli_say(w->cli, CLI_IS_PAUSED "%s", w->cli->stack, w->cli->stack,
+			s->workers > s->silent ? "" : ", with new workers");
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))

@@ -72,7 +72,8 @@ __attribute__((format(printf, 4, 5))) static void add_reason(struct reasons *r, 
 static int state_reasons(struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;
-	struct js_buf note = {0};
+	struct insight_idle idle = {.paused = 1};
+	struct js_buf note = {0}, next = {0};
 	char why[600] = "";
 
 	if (r->seen->stack.note.len > 0) {
@@ -80,6 +81,7 @@ static int state_reasons(struct reasons *r)
 		(void)snprintf(why, sizeof(why), " (%s)", note.data != NULL ? note.data : "");
 		js_buf_free(&note);
 	}
+	cli_idle_next(r->seen->stack.name, &idle, &next);
 	if (s->state == JOBSTACK_DROPPING)
 		add_reason(r, "dropping", "`jobstack drop -s %s --yes` continues it", "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
@@ -93,9 +95,11 @@ static int state_reasons(struct reasons *r)
 			   view_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
 		add_reason(r, "paused",
-			   s->workers > 0 ? "`jobstack resume -s %s` continues it"
-					  : "`jobstack resume -s %s`, then start workers again",
+			   s->workers == 0  ? next.data
+			   : why[0] != '\0' ? "settle that first; then `jobstack resume -s %s` continues it"
+					    : "`jobstack resume -s %s` continues it",
 			   "it is paused%s", why);
+	js_buf_free(&next);
 	return s->state != JOBSTACK_OPEN;
 }
 
@@ -158,9 +162,11 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   "%" PRIu64 " of %" PRIu64 " worker%s %s sent no heartbeat for longer than the lease",
 			   s->silent, s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
 	suspect_reason(r, l);
-	if (alive > 0 && insight_missing_us(l) >= 0)
+	if (alive > 0 && insight_missing_us(l) >= 0) {
 		add_reason(r, "missing", "`jobstack recover -s %s` looks, and puts the entries of dead workers back",
 			   "no worker is connected to the database: has its node or its job ended?");
+		return;
+	}
 	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
@@ -198,6 +204,25 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			"several failures in a row, or are about to end (after a signal, or because the wall time is "
 			"near)",
 			s->slots - s->busy, s->slots, view_plural(s->slots), view_are(s->slots - s->busy));
+}
+
+/* What fails most often. */
+static void failing_reason(struct reasons *r, const struct insight_snapshot *l)
+{
+	const struct insight_failure *f = &l->failures.group[0];
+	const char *example = f->f.various ? "" : f->example;
+	struct js_buf text = {0};
+
+	if (l->failures.n == 0)
+		return;
+	view_safe_words(&text, f->reason);
+	js_buf_str(&text, f->reason[0] != '\0' && example[0] != '\0' ? ": " : "");
+	view_safe_words(&text, example);
+	add_reason(r, "failing", NULL, "%" PRIu64 " %s: %s%s%s (`jobstack logs -s %s %" PRIu64 "` shows its output)",
+		   f->f.count, l->failures_all ? "of the last attempts" : "of the dead entries",
+		   view_failure_how(&f->f).text, text.len > 0 ? ": " : "", text.len > 0 ? text.data : "",
+		   r->seen->stack.name, f->f.entry);
+	js_buf_free(&text);
 }
 
 static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
@@ -320,6 +345,7 @@ static void collect_reasons(struct reasons *r, const struct insight_snapshot *l,
 	worker_reasons(r, l);
 	if (l->held_back)
 		steps_reason(r, &l->steps, o);
+	failing_reason(r, l);
 	if (s->dead > 0)
 		add_reason(r, "dead", CLI_DEAD_REMEDY, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)

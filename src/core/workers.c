@@ -175,7 +175,8 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 
-/* Of the worker that ended last (w) and the newest job (f): that with the highest number. */
+/* Of the worker that ended last (w) and the newest job (f): that with the highest number, or 0, which is deleted when
+ * another one was submitted. */
 /* clang-format off */
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
@@ -213,12 +214,14 @@ int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	js_sql_add(&sql, "SELECT 1" LAST_COLUMNS(JS_COLUMN_NAME));
-	js_sql_stmt(&sql,
-		    " FROM stack s LEFT JOIN worker w ON w.worker_id=(SELECT worker_id FROM worker FORCE "
-		    "INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1) LEFT "
-		    "JOIN fact f ON f.stack_id=s.stack_id AND f.kind=4 AND f.fact=(SELECT fact FROM fact WHERE "
-		    "stack_id=%u AND kind=4 ORDER BY fact DESC LIMIT 1) WHERE s.stack_id=%u",
-		    s.id, s.id, s.id);
+	js_sql_stmt(
+		&sql,
+		" FROM stack s LEFT JOIN worker w ON w.worker_id=(SELECT worker_id FROM worker FORCE "
+		"INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1) LEFT "
+		"JOIN fact f ON f.stack_id=s.stack_id AND f.kind=4 AND f.fact=COALESCE((SELECT fact FROM fact WHERE "
+		"stack_id=%u AND kind=4 AND fact=0),(SELECT fact FROM fact WHERE stack_id=%u AND kind=4 ORDER BY "
+		"fact DESC LIMIT 1)) WHERE s.stack_id=%u",
+		s.id, s.id, s.id, s.id);
 	return js_db_query(handle->db, &sql, take_last, &call, error);
 }
 
@@ -228,8 +231,11 @@ int jobstack_note_job(struct jobstack *handle, const char *stack, const struct j
 	struct js_stack s;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
+	if (job->job > 0)
+		JS_TRY(js_handle_change(handle, 0, NULL, error,
+					"DELETE FROM fact WHERE stack_id=%u AND kind=4 AND fact=0", s.id));
 	return js_handle_change(handle, 0, NULL, error,
-				"INSERT IGNORE INTO fact(stack_id,kind,fact,seen,text) SELECT "
+				"REPLACE INTO fact(stack_id,kind,fact,seen,text) SELECT "
 				"stack_id,4,%u,UTC_TIMESTAMP(6),CONCAT(%u,' ',%u,' ',%s,' ',%s)" JS_STACK_KEPT,
 				job->job, job->user, job->pushed, job->cluster, job->log, s.id);
 }

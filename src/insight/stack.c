@@ -62,7 +62,9 @@ int insight_idle_read(struct jobstack *handle, const char *name, const struct jo
 		      struct insight_idle *idle, struct jobstack_error *error)
 {
 	*idle = (struct insight_idle){.live = -1};
-	idle->alone = s->state == JOBSTACK_OPEN && s->workers == s->silent && insight_stack_left(s) > 0;
+	idle->paused = s->state == JOBSTACK_PAUSED;
+	idle->alone =
+		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && insight_stack_left(s) > 0;
 	return idle->alone ? jobstack_last(handle, name, copy_last, idle, error) : 0;
 }
 

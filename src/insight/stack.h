@@ -18,13 +18,15 @@ struct insight_stack {
 
 /* Why nobody works on a stack. */
 struct insight_idle {
-	int alone; /* entries are left in an open stack, and no worker is alive; else nothing else is filled */
+	int alone;  /* entries are left, and no worker is alive; else nothing else is filled */
+	int paused; /* the stack is */
 	struct jobstack_last last;
 	char node[128], reason[256], cluster[128], log[4200];
 	/* What Slurm says, if it was asked: how many jobs of the stack wait or run (-1: not known), in words; and the
 	 * state in which the newest has ended, or "". */
 	int64_t live;
 	char queued[250], state[64];
+	int lost; /* the directory of its log is not there */
 };
 
 /* Fills IDLE for the stack NAME, which is at S.  0, or a JOBSTACK_E code with ERROR filled. */

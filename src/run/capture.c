@@ -103,9 +103,12 @@ int js_capture_full(const struct js_capture *capture, const char *dir, struct jo
 	errno = bad;
 	if (bad != ENOSPC && bad != EDQUOT)
 		return 0;
-	return dir != NULL ? js_error_file(error, "nothing can be written in %s", dir)
-			   : js_error_file(error, "TMPDIR must have space for the output of commands, but in %s",
-					   capture->dir);
+	return dir != NULL
+		       ? js_error_file(error, "nothing can be written in %s", dir)
+		       : js_error_file(error,
+				       "TMPDIR must have space for the output of commands: empty it, or set another "
+				       "TMPDIR; in %s",
+				       capture->dir);
 }
 
 static int look_at_size(struct js_capture *c, int i)

@@ -103,8 +103,9 @@ int js_spawn_resolve(const char *program, const char *search, struct js_buf *fou
 	if (err == 0)
 		return 0;
 	if (err == ENOENT && strchr(program, '/') == NULL)
-		(void)js_error_why(error, JOBSTACK_EFILE, JS_WHY_NO_PROGRAM, "can't run %s: not found in %s", program,
-				   search != NULL ? search : "/bin:/usr/bin");
+		(void)js_error_why(error, JOBSTACK_EFILE, JS_WHY_NO_PROGRAM, "can't run %s: not found in %.120s%s",
+				   program, search != NULL ? search : "/bin:/usr/bin",
+				   search != NULL && strlen(search) > 120 ? "..." : "");
 	else
 		(void)js_spawn_error(program, err, error);
 	errno = err;

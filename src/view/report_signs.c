@@ -80,15 +80,16 @@ static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
 static void add_node_sign(const struct insight_tally *t, const struct insight_tally_node *n, struct view_signs *s)
 {
 	struct js_buf *out = next_sign(s);
-	uint64_t bad = n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST];
+	uint64_t bad = n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST], elsewhere = 0;
 	double done = 0, us = 0;
 
+	for (size_t i = 0; i < t->node_n; i++) /* what was not counted is none of the tally's failures */
+		elsewhere += &t->node[i] == n ? 0 : t->node[i].n[JOBSTACK_FAILED] + t->node[i].n[JOBSTACK_LOST];
 	js_buf_printf(out, "%s node: %s", n->fails ? "Bad" : "Slow", n->name);
 	if (n->fails)
 		js_buf_printf(out,
 			      ". %" PRIu64 " of %" PRIu64 " attempts failed%s there, elsewhere %" PRIu64 " of %" PRIu64,
-			      bad, insight_attempts(n->n), t->n[JOBSTACK_LOST] > 0 ? " or were lost" : "",
-			      t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] - bad,
+			      bad, insight_attempts(n->n), t->n[JOBSTACK_LOST] > 0 ? " or were lost" : "", elsewhere,
 			      insight_attempts(t->n) - insight_attempts(n->n));
 	for (size_t i = 0; i < t->node_n; i++) {
 		done += &t->node[i] == n ? 0 : (double)t->node[i].took.n;

@@ -99,7 +99,7 @@ static void add_entries_line(const struct page *p)
 
 static void add_idle_line(const struct page *p)
 {
-	if (!p->r->idle.alone || (p->r->idle.last.ended_us < 0 && p->r->idle.last.job == 0))
+	if (!p->r->idle.alone || (p->r->idle.last.ended_us < 0 && p->r->idle.last.job_us < 0))
 		return;
 	begin_report_line(p, "workers");
 	view_idle(p->out, &p->r->idle);

@@ -105,9 +105,13 @@ static void add_head_lines(const struct view_page *d, const struct insight_seen 
 	view_paint(d->out, d->colours, stack_colour(s), view_stack_state(s));
 	js_buf_str(d->out, ")\n");
 	if (seen->stack.note.len > 0) {
-		js_buf_str(d->out, s->state == JOBSTACK_OPEN ? "note      " : "reason    ");
-		view_safe(d->out, seen->stack.note.data, seen->stack.note.len);
-		js_buf_char(d->out, '\n');
+		struct js_buf note = {0};
+
+		js_buf_str(&note, s->state == JOBSTACK_OPEN ? "note      " : "reason    ");
+		view_safe(&note, seen->stack.note.data, seen->stack.note.len);
+		js_buf_char(&note, '\n');
+		view_wrap(d->out, note.data != NULL ? note.data : "", d->columns);
+		js_buf_free(&note);
 	}
 	if (all >= words + LEAST_BAR) {
 		add_bar(d->out, d, s, all - words);
@@ -170,9 +174,14 @@ static void add_count_lines(const struct view_page *d, const struct insight_seen
 void view_idle(struct js_buf *out, const struct insight_idle *i)
 {
 	const struct jobstack_last *l = &i->last;
-	int none = l->job > 0 && !l->came, worker = i->alone && l->ended_us >= 0 && !none;
+	int none = i->alone && l->job_us >= 0 && !l->came, worker = i->alone && l->ended_us >= 0 && !none;
 
 	js_buf_printf(out, "no worker is running%s%s%s", i->live > 0 ? " yet" : "", i->live > 0 ? ": " : "", i->queued);
+	if (none && l->job == 0) { /* then the log is what sbatch said */
+		js_buf_printf(out, ": sbatch rejected the last job %s ago: ", view_rough(l->job_us).text);
+		view_safe_words(out, i->log);
+		return;
+	}
 	if (none && i->live == 0)
 		js_buf_printf(out, ": job %" PRIu64 " ended%s%s before a worker began", l->job,
 			      i->state[0] != '\0' ? " as " : "", i->state);
@@ -187,7 +196,7 @@ void view_idle(struct js_buf *out, const struct insight_idle *i)
 		view_safe_words(out, i->reason);
 	}
 	if (i->log[0] != '\0' && (none ? i->live <= 0 : worker && l->in_job)) {
-		js_buf_str(out, " (log: ");
+		js_buf_str(out, i->lost ? " (its log's directory is not there: " : " (log: ");
 		view_safe(out, i->log, strlen(i->log));
 		js_buf_char(out, ')');
 	}
@@ -238,8 +247,9 @@ static void add_failure_row(struct view_table *t, const struct insight_failure *
 	const char *example = one->f.various ? "(various)" : one->example;
 	struct js_buf text = {0};
 
-	js_buf_printf(&text, "%s%s%s", one->reason, one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
-	view_version_only(&text, one->program);
+	view_version_only(&text, one->program); /* in front, where a long message is cut */
+	js_buf_printf(&text, "%s%s%s%s", text.len > 0 ? " " : "", one->reason,
+		      one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
 	view_table_count(t, VIEW_PLAIN, one->f.count);
 	view_table_cell(t, VIEW_PLAIN, view_failure_how(&one->f).text);
 	view_table_name(t, text.data == NULL ? "" : text.data, text.len, "");
@@ -272,7 +282,9 @@ static void add_failure_lines(const struct insight_snapshot *l, const struct vie
 		if (strlen(l->failures.group[i].reason) + strlen(l->failures.group[i].example) > d->columns / 3)
 			cut = l->failures.group[i].f.entry;
 	if (l->failures.n > 0) {
-		js_buf_str(d->out, l->failures_all ? "\nfailing now, will be retried" : "\ndead entries");
+		js_buf_str(d->out, !l->failures_all			       ? "\ndead entries"
+				   : l->seen[0].stack.s.state == JOBSTACK_OPEN ? "\nfailing now, will be retried"
+									       : "\nfailed, would be retried");
 		if (!l->failures.report.whole)
 			js_buf_printf(d->out, " (last %" PRIu64 "%s)", l->failures.report.looked,
 				      l->failures_all ? " attempts" : "");
@@ -374,7 +386,7 @@ static void add_main_lines(const struct insight_snapshot *l, const struct view_p
 			      "no worker has been connected for %s: has its node or its job ended?\n"
 			      "`jobstack recover -s %s` looks, and puts the entries of dead workers back\n",
 			      view_rough(missing_us).text, l->seen[0].stack.name);
-	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job > 0)) {
+	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job_us >= 0)) {
 		struct js_buf text = {0};
 
 		view_idle(&text, &l->idle);

@@ -4,6 +4,9 @@
  */
 #include "worker/defer.h"
 
+#include "base/buf.h"
+#include "view/words.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +30,7 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 	for (size_t i = 0; i < n; i++) {
 		struct result *r = &results[i];
 		struct jobstack_outcome *o = &r->outcome;
+		struct js_buf why = {0};
 		uint64_t before = 0;
 
 		if (strncmp(r->reason, DEFERRED, strlen(DEFERRED)) != 0 || o->verdict != JOBSTACK_INTERRUPTED)
@@ -46,8 +50,15 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 			box->failed++;
 			box->dead++;
 			(void)pthread_mutex_unlock(&box->lock);
-		} else
+		} else {
+			if (strcmp(r->reason, DEFERRED "exit 75") == 0 && o->err_tail.len > 0) {
+				view_failed(&why, "", 0, r->reason, o->err_tail.data, o->err_tail.len);
+				(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)why.len - 3,
+					       why.data != NULL ? why.data + 2 : DEFERRED "exit 75)");
+				js_buf_free(&why);
+			}
 			o->err_tail.len = 0; /* only the last one's is worth its place in the database */
+		}
 		outcomes[i] = result_outcome(r);
 	}
 }

@@ -66,6 +66,20 @@ like '... status tells it' "$(jobstack status left)" 'the last one ended .*: --c
 start short --time=1 --margin=10m -- true {}
 check 'a wall time that is too short' release
 like '... status tells it' "$(jobstack status short)" 'the last one ended .*: the job ends in .*: no more entries are started'
+mkdir work
+cd work || exit
+start workless -- true {}
+cd ..
+rm -r work
+check "a job's directory that is not there" release
+like '... status tells it' "$(jobstack status workless | tr '\n' ' ')" "before a worker began .its log.s directory is not there: $PWD/work/jobstack-logs/workless/slurm-$job.out.*correct that first, then "
+numbered 1 2 | jobstack push -q -s refused >/dev/null
+check 'a job that sbatch rejects' says 1 'nvalid partition' jobstack submit refused --workers 1 --partition=nosuch -- true {}
+like '... status tells it' "$(jobstack status refused | tr '\n' ' ')" 'no worker is running: sbatch rejected the last job .* ago: .*nvalid partition name'
+like '... --why as well' "$(jobstack status --why refused)" 'sbatch rejected .*: correct what it rejected, and submit again'
+start refused -- true {}
+unlike '... until the next one' "$(jobstack status refused)" rejected
+scancel "$job"
 cp "$JOBSTACK_TEST_CNF" own.cnf
 start mute --defaults-file "$PWD/own.cnf" -- true {}
 rm own.cnf
@@ -73,5 +87,11 @@ check 'a job whose worker can not even say why' release
 like '... is known from submit, with its log' "$(jobstack status mute)" "no worker is running: job $job ended as FAILED before a worker began .log: $PWD/jobstack-logs/mute/slurm-$job.out"
 like '... --why as well' "$(jobstack status --why mute)" "no worker is running: job $job ended as FAILED before a worker began .*: correct that first"
 check '... wait ends' says 3 "mute: 2 left, but .*job $job ended as FAILED" timeout 300 jobstack wait -q mute
+jobstack pause -q -s mute --note 'the disk is full'
+settle='settle why it is paused; then .jobstack resume -s mute., and .jobstack submit mute --again.'
+like 'paused: what to do, in order' "$(jobstack status mute | tr '\n' ' ')" "reason +the disk is full.*$settle"
+like '... --why as well' "$(jobstack status --why mute)" "it is paused .the disk is full.: $settle"
+check '... wait ends' says 3 "mute: 2 left, but .*$settle" timeout 300 jobstack wait -q mute
+jobstack resume -q -s mute
 check 'wait stays where Slurm can not be asked' fails_with 124 env SLURM_CONF="$PWD/nosuch" jobstack wait -q mute --timeout 12
 finish

@@ -35,17 +35,17 @@ like 'the note is in the detail' "$(jobstack status -s idle)" $'\nreason    the 
 is '... and in JSON as it is' "$(jobstack status -s idle --json | json state note)" $'paused\tthe disk\033[31m is full'
 jobstack resume -q -s idle
 (eval "$(jobstack pop -s idle)" && jobstack close --exit 1)
-is 'why: one waits for its retry' "$(whys idle)" 'waiting no_workers'
+is 'why: one waits for its retry' "$(whys idle)" 'waiting no_workers failing'
 jobstack set -q -s idle max-running=1
 jobstack pop -q -s idle >/dev/null
-is 'why: max-running' "$(whys idle)" 'waiting max_running'
+is 'why: max-running' "$(whys idle)" 'waiting max_running failing'
 is 'the limits are in JSON' "$(jobstack status -s idle --json | json max_running max_failures moved pruned slots busy)" $'1\tnull\t0\t0\t1\t1'
 jobstack set -q -s idle max-running=none
-is 'why: all slots are busy' "$(whys idle)" 'waiting busy'
+is 'why: all slots are busy' "$(whys idle)" 'waiting busy failing'
 sql "UPDATE worker JOIN stack USING(stack_id) SET running='0:18446744073709551615:18446744073709551615:1000' WHERE name='idle'"
-is '... by steps of no possible length nothing is held back' "$(whys idle)" 'waiting busy'
+is '... by steps of no possible length nothing is held back' "$(whys idle)" 'waiting busy failing'
 sql "UPDATE worker JOIN stack USING(stack_id) SET beat=beat-INTERVAL 3 DAY WHERE name='idle'"
-is 'why: a silent worker' "$(whys idle)" 'waiting silent no_workers'
+is 'why: a silent worker' "$(whys idle)" 'waiting silent no_workers failing'
 jobstack cancel -q -s idle --all
 is 'why: cancelled' "$(whys idle)" 'cancelled running silent'
 push over /1
@@ -54,7 +54,7 @@ is 'why: finished' "$(whys over)" finished
 push dying --max-attempts 1 --max-failures 1 /1 /2
 worker -s dying --idle-timeout 1 -- false
 jobstack pause -q -s dying
-is 'why: too many are dead' "$(whys dying)" 'max_failures dead'
+is 'why: too many are dead' "$(whys dying)" 'max_failures failing dead'
 like 'of all stacks: each line says whose' "$(jobstack status --why)" $'^dying: .*\nidle: .*\nover: '
 sql "INSERT INTO push(token,stack_id,started,beat) SELECT REPEAT('p',16),stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6) FROM stack WHERE name='over'"
 is 'why: somebody pushes' "$(whys over)" 'pushing finished'

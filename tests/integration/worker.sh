@@ -156,7 +156,12 @@ is '... in a row' "$(outcomes later)" "1 1 interrupted 75 -
 3 1 interrupted 75 -
 3 2 failed 3 -"
 is '... and it is said' "$(sql "SELECT DISTINCT reason, err_tail FROM attempt JOIN stack USING(stack_id) WHERE name='later' AND exit_code=75 ORDER BY reason")" \
-	$'deferred: exit 75\tNULL\ndeferred: exit 75, 3 times in a row\tno 1.3\\n'
+	$'deferred: exit 75, 3 times in a row\tno 1.3\\n
+deferred: exit 75: "no 1.1"\tNULL
+deferred: exit 75: "no 1.2"\tNULL
+deferred: exit 75: "no 2.1"\tNULL
+deferred: exit 75: "no 2.2"\tNULL
+deferred: exit 75: "no 3.1"\tNULL'
 is '... the rest is as it was' "$(ledger later)" '1 2 0 0 0 0'
 check '... its audit' audit later
 

@@ -136,7 +136,7 @@ static int hand_over(struct submit *s, const char *path, const char *what, struc
 }
 
 /* Records the job in the ledger, so that others know of it before a worker begins; but not one that Slurm can't be
- * asked for by its name (add_array_options). */
+ * asked for by its name (add_array_options).  JOB 0: sbatch rejected it, and the error is what it said. */
 static void record_job(struct submit *s, uint64_t job, uint64_t n)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -146,7 +146,7 @@ static void record_job(struct submit *s, uint64_t job, uint64_t n)
 	struct jobstack_last note = {.job = job, .user = geteuid(), .pushed = s->stack.s.pushed};
 
 	(void)snprintf(own, sizeof(own), "%s/slurm-%" PRIu64 "%s.out", s->logs, job, n > 1 ? "_*" : "");
-	note.log = log != NULL ? log : own;
+	note.log = job == 0 ? s->cli.error.text : log != NULL ? log : own;
 	note.cluster = cluster != NULL ? cluster : s->cluster;
 	if (cli_sbatch_value(&s->passed, "job-name", 'J') == NULL || cli_sbatch_value(&s->passed, "comment", 0) == NULL)
 		(void)jobstack_note_job(s->cli.handle, s->cli.stack, &note, &ignored);
@@ -233,7 +233,7 @@ static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 	cli_worker_line(&line, &s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->command.at);
 	add_exec(&body, &line);
 	status = hand_over(s, s->script, "workers of", &options, &body, &job);
-	if (job != 0)
+	if (job != 0 || status == 1)
 		record_job(s, job, n);
 	if (job != 0)
 		(void)snprintf(s->answered + len, sizeof(s->answered) - len, "%s%" PRIu64, len > 0 ? ":" : "", job);
