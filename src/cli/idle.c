@@ -45,7 +45,7 @@ void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_bu
 		cli_again_next(stack, &again, NULL) && again.data != NULL ? again.data : "start workers again";
 
 	if (i->paused)
-		js_buf_printf(out, "settle why it is paused; then `jobstack resume -s %s`%s%s", stack,
+		js_buf_printf(out, "remove the cause of the pause; then `jobstack resume -s %s`%s%s", stack,
 			      i->live > 0 ? "" : ", and ", i->live > 0 ? "" : start);
 	else if (i->alone && i->last.job == 0 && i->last.job_us >= 0 && !i->last.came)
 		js_buf_str(out, "correct what it rejected, and submit again");

@@ -96,7 +96,7 @@ static int state_reasons(struct reasons *r)
 	else if (s->state == JOBSTACK_PAUSED)
 		add_reason(r, "paused",
 			   s->workers == 0  ? next.data
-			   : why[0] != '\0' ? "settle that first; then `jobstack resume -s %s` continues it"
+			   : why[0] != '\0' ? "remove the cause first; then `jobstack resume -s %s` continues it"
 					    : "`jobstack resume -s %s` continues it",
 			   "it is paused%s", why);
 	js_buf_free(&next);

@@ -88,7 +88,7 @@ like '... is known from submit, with its log' "$(jobstack status mute)" "no work
 like '... --why as well' "$(jobstack status --why mute)" "no worker is running: job $job ended as FAILED before a worker began .*: correct that first"
 check '... wait ends' says 3 "mute: 2 left, but .*job $job ended as FAILED" timeout 300 jobstack wait -q mute
 jobstack pause -q -s mute --note 'the disk is full'
-settle='settle why it is paused; then .jobstack resume -s mute., and .jobstack submit mute --again.'
+settle='remove the cause of the pause; then .jobstack resume -s mute., and .jobstack submit mute --again.'
 like 'paused: what to do, in order' "$(jobstack status mute | tr '\n' ' ')" "reason +the disk is full.*$settle"
 like '... --why as well' "$(jobstack status --why mute)" "it is paused .the disk is full.: $settle"
 check '... wait ends' says 3 "mute: 2 left, but .*$settle" timeout 300 jobstack wait -q mute
