@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	if (status == 0) {
 		status = take_steps(worker, outcomes, &n, &error);
 		if (status == 0 || status == JOBSTACK_ESTOPPED) /* what is not among the outcomes goes back */
-			(void)jobstack_worker_end(worker, outcomes, n, "the program ended", &ignored);
+			(void)jobstack_worker_end(worker, outcomes, n, JOBSTACK_CAUSE_NONE, "the program ended", &ignored);
 	}
 	if (status == JOBSTACK_NOTHING)
 		(void)fprintf(stderr, "the lease was lost: other workers have the entries now\n");

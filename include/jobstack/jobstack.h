@@ -229,6 +229,32 @@ int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobsta
 
 enum jobstack_stack_state { JOBSTACK_OPEN, JOBSTACK_PAUSED, JOBSTACK_CANCELLED, JOBSTACK_DROPPING };
 
+/* Why an attempt was not done, or why a worker ended: what programs decide by, while a reason is for people.  The
+ * numbers are those in the database. */
+enum jobstack_cause {
+	JOBSTACK_CAUSE_NONE,	 /* done; a worker: nothing was left for it; or nobody has said */
+	JOBSTACK_CAUSE_EXIT,	 /* its command ended with an exit code that is not 0 */
+	JOBSTACK_CAUSE_SIGNAL,	 /* ... by a signal that is not the worker's */
+	JOBSTACK_CAUSE_TIMEOUT,	 /* it ran for too long */
+	JOBSTACK_CAUSE_MEMORY,	 /* it was killed because memory ran out */
+	JOBSTACK_CAUSE_KILLED,	 /* by a person, with jobstack_kill */
+	JOBSTACK_CAUSE_DEFERRED, /* it asked to be tried later: exit code 75, or what it printed */
+	JOBSTACK_CAUSE_NODE,	 /* it failed, but its node may be bad, so that does not count; a worker: its node is */
+	JOBSTACK_CAUSE_RESULT,	 /* it ended with 0, but without what was expected: a file, an answer */
+	JOBSTACK_CAUSE_START,	 /* it can't be run: a program or a directory is missing, or fields of its name are */
+	JOBSTACK_CAUSE_OUTPUT,	 /* what it printed could not be kept, or a disk was full */
+	JOBSTACK_CAUSE_WALL_TIME,   /* its job's time was over, or nearly */
+	JOBSTACK_CAUSE_STOPPED,	    /* its worker was told to end by a signal */
+	JOBSTACK_CAUSE_LEASE,	    /* its worker could not keep its lease */
+	JOBSTACK_CAUSE_NODE_FAILED, /* its node went down */
+	JOBSTACK_CAUSE_PREEMPTED,   /* its job was, for another one */
+	JOBSTACK_CAUSE_CANCELLED,   /* its job was, by a person */
+	JOBSTACK_CAUSE_WORKER,	    /* its worker died of something else */
+	JOBSTACK_CAUSE_PAUSED,	    /* a worker: its stack was paused, by it or by others */
+	JOBSTACK_CAUSE_OTHER,
+	JOBSTACK_CAUSES
+};
+
 /* The counts of one stack, all of one moment.  At every commit pushed = ready + waiting + held + running + done + dead
  * + cancelled + moved + pruned. */
 struct jobstack_status {
@@ -338,16 +364,17 @@ struct jobstack_worker_row {
 	uint64_t worker;
 	const char *node, *host, *boot, *user, *cluster, *job, *array_job, *array_task, *step, *log;
 	uint64_t pid, slots, running, done, dead;
-	uint64_t seq;	       /* grows with each step and heartbeat; if it stays the same, the worker is silent */
-	int64_t pid_start;     /* the start of the process in clock ticks since boot, from /proc; -1: not known */
-	int64_t job_start_us;  /* the start of the Slurm job, microseconds since 1970; -1: not known */
-	int64_t silent_us;     /* time since its last heartbeat, by the server's clock */
-	int64_t lease_us;      /* how long it may be silent */
-	int64_t age_us;	       /* time since its start */
-	int by_script;	       /* 1: a pop of a script, not a jobstack-worker */
-	const char *suspicion; /* what jobstack_suspect reported at this seq, or NULL */
-	uint64_t longest;      /* the entry that it has been running longest, as of its last step; 0: not known */
-	int64_t longest_us;    /* for this long */
+	uint64_t seq;		   /* grows with each step and heartbeat; if it stays the same, the worker is silent */
+	int64_t pid_start;	   /* the start of the process in clock ticks since boot, from /proc; -1: not known */
+	int64_t job_start_us;	   /* the start of the Slurm job, microseconds since 1970; -1: not known */
+	int64_t silent_us;	   /* time since its last heartbeat, by the server's clock */
+	int64_t lease_us;	   /* how long it may be silent */
+	int64_t age_us;		   /* time since its start */
+	int by_script;		   /* 1: a pop of a script, not a jobstack-worker */
+	enum jobstack_cause cause; /* what jobstack_suspect reported at this seq, or NONE and NULL */
+	const char *suspicion;
+	uint64_t longest;   /* the entry that it has been running longest, as of its last step; 0: not known */
+	int64_t longest_us; /* for this long */
 	/* What it told with its last step: how long its steps take (0: not known), how long a commit took in the server
 	 * (likewise), and which part of its slots' time, in thousandths, they wait for steps. */
 	uint64_t step_us, commit_us, waiting;
@@ -378,6 +405,7 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
  * NULL. */
 struct jobstack_last {
 	int64_t ended_us;
+	enum jobstack_cause cause;
 	const char *node, *reason;
 	uint64_t closed; /* entries that it did, or that are dead by it */
 	int in_job;	 /* it was in a Slurm job */
@@ -501,7 +529,8 @@ struct jobstack_outcome {
 	uint64_t entry;
 	uint32_t attempt;
 	enum jobstack_verdict verdict;
-	int fatal; /* FAILED: the entry is dead at once */
+	enum jobstack_cause cause; /* not DONE: why */
+	int fatal;		   /* FAILED: the entry is dead at once */
 	/* INTERRUPTED: retried only after the stack's retry delay.  2: already after a quarter of it, doubled with each
 	 * attempt that did not count. */
 	int later;
@@ -532,7 +561,7 @@ struct jobstack_outcome {
 #define JOBSTACK_ERR_TAIL_MAX 4096
 /* clang-format off */
 #define JOBSTACK_OUTCOME_INIT                                                                                          \
-	{sizeof(struct jobstack_outcome), 0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL,     \
+	{sizeof(struct jobstack_outcome), 0, 0, JOBSTACK_DONE, JOBSTACK_CAUSE_NONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL,     \
 	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1, -1, -1}
 /* clang-format on */
 
@@ -735,20 +764,17 @@ int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_
 int jobstack_worker_elsewhere(struct jobstack_worker *worker, const uint64_t *entries, size_t n, unsigned char *found,
 			      struct jobstack_error *error);
 
-/* The reason of an attempt begins with this if it failed, but does not count as failed because its node may be bad. */
-#define JOBSTACK_NOT_COUNTED "not counted: "
-
 /* Fills in last_end_us of the entries of BATCH, which one step of WORKER claimed.  Reads the primary key of attempts.
  */
 int jobstack_worker_last_ends(struct jobstack_worker *worker, const struct jobstack_batch *batch,
 			      struct jobstack_error *error);
 
-/* Ends the worker, for REASON (may be NULL): closes N outcomes as jobstack_step does, gives back as JOBSTACK_UNSTARTED
- * what the worker still holds, and adds its counts to the stack's.  Returns 1 if others have declared the worker dead,
- * JOBSTACK_ECONFLICT as jobstack_step.  After JOBSTACK_ENODB repeat it with the same outcomes.  Returns EUSAGE if an
- * earlier step, other than a heartbeat, returned ENODB and has not been repeated. */
+/* Ends the worker, for CAUSE and REASON (may be NULL): closes N outcomes as jobstack_step does, gives back as
+ * JOBSTACK_UNSTARTED what the worker still holds, and adds its counts to the stack's.  Returns 1 if others have
+ * declared the worker dead, JOBSTACK_ECONFLICT as jobstack_step.  After JOBSTACK_ENODB repeat it with the same
+ * outcomes.  Returns EUSAGE if an earlier step, other than a heartbeat, returned ENODB and has not been repeated. */
 int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
-			const char *reason, struct jobstack_error *error);
+			enum jobstack_cause cause, const char *reason, struct jobstack_error *error);
 
 /* Shows others that the worker is there while no step is under way: its connection takes a user lock, which the server
  * releases as soon as the connection ends.  Returns 0 if the connection should stay open then.  Call it again now and
@@ -764,17 +790,17 @@ void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char t
 void jobstack_worker_free(struct jobstack_worker *worker);
 
 /* Takes back what the worker number WORKER of STACK holds, if it is still at SEQ (as jobstack_workers gave it).  Each
- * entry without an outcome gets LOST with REASON, and is ready again, or dead after the stack's max_losses.  Call it
- * only if the worker is known to be dead.  Returns 1 if the worker is not at SEQ any more, or has ended.  *TAKEN (may
- * be NULL) gets the number of entries taken back. */
-int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
-		     uint64_t *taken, struct jobstack_error *error);
+ * entry without an outcome gets LOST with CAUSE and REASON, and is ready again, or dead after the stack's max_losses.
+ * Call it only if the worker is known to be dead.  Returns 1 if the worker is not at SEQ any more, or has ended. *TAKEN
+ * (may be NULL) gets the number of entries taken back. */
+int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
+		     enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error);
 
 /* The same for a caller who has the worker's TOKEN and knows that it is dead: its parent, or the worker itself.  It
  * works at any SEQ, also while a last step of the worker is still under way.  Returns 1 if the worker has ended, or the
  * number now belongs to another worker. */
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
-			 const char *reason, uint64_t *taken, struct jobstack_error *error);
+			 enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error);
 
 /* The same for a worker that has ended and has left a claim all the same, which is damage: no worker does that.  What
  * has an outcome or another place already stays there.  Start with *WORKER 0: it gets the next worker of STACK above
@@ -785,8 +811,8 @@ int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_ru
 /* Records what is known of the worker number WORKER but is no proof of its death ("node failed (n3)").
  * jobstack_workers reports it until the worker moves.  At most some 230 bytes are kept.  Returns 1 if the worker is not
  * at SEQ any more, or has ended. */
-int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
-		     struct jobstack_error *error);
+int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
+		     enum jobstack_cause cause, const char *suspicion, struct jobstack_error *error);
 
 /* Lets many programs share a question to somebody else (Slurm): one of them asks it, and all use its answer.  QUESTION
  * is a line of at most 200 bytes that says all that the answer depends on.
@@ -830,13 +856,13 @@ enum jobstack_replayed {
 
 /* Delivers N outcomes of the worker number WORKER of STACK, which could not deliver them itself, and ends that worker.
  * TOKEN proves that they are its own.  Call it only if the worker and its commands are known to be gone.  What it held
- * beyond these outcomes is lost, for the reason LOST, as by jobstack_recover; if LOST is NULL, it had not started, and
- * is ready again.  If the worker was ended or recovered before, nothing changes.  It can be repeated, also after an
- * error.  RESULTS (may be NULL) gets N values.  Returns 0; 1 if some outcomes came too late; JOBSTACK_ECONFLICT, with
- * nothing changed, if the database does not know that worker, or gave its number to another one (a failover that lost
- * transactions). */
+ * beyond these outcomes is lost, for CAUSE and the reason LOST, as by jobstack_recover; if LOST is NULL, it had not
+ * started, and is ready again.  If the worker was ended or recovered before, nothing changes.  It can be repeated, also
+ * after an error.  RESULTS (may be NULL) gets N values.  Returns 0; 1 if some outcomes came too late;
+ * JOBSTACK_ECONFLICT, with nothing changed, if the database does not know that worker, or gave its number to another
+ * one (a failover that lost transactions). */
 int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
-		    const struct jobstack_outcome *outcomes, size_t n, const char *lost,
+		    const struct jobstack_outcome *outcomes, size_t n, enum jobstack_cause cause, const char *lost,
 		    enum jobstack_replayed *results, struct jobstack_error *error);
 
 /* ------------------------------------------------------------------------------------------ listing and requeueing */
@@ -895,6 +921,7 @@ struct jobstack_item {
 	unsigned state;	  /* one JOBSTACK_IS_... bit */
 	uint32_t attempt; /* the last one that began; 0: it has not run */
 	int outcome;	  /* enum jobstack_verdict, or -1: it has not ended */
+	enum jobstack_cause cause;
 	int32_t exit_code, signal;
 	const char *reason, *node;
 	uint64_t worker; /* 0: it has not run */
@@ -1056,7 +1083,8 @@ struct jobstack_failures_options {
 /* Failures that are alike.  Texts are valid during the callback, and may contain any bytes but NUL. */
 struct jobstack_failure {
 	uint64_t count;
-	int outcome;		   /* enum jobstack_verdict; -1: the attempt has been deleted */
+	int outcome; /* enum jobstack_verdict; -1: the attempt has been deleted */
+	enum jobstack_cause cause;
 	int32_t exit_code, signal; /* -1: no exit code; 0: no signal */
 	const char *reason;	   /* of the entry named below, or NULL */
 	const char *pattern; /* their last line of stderr, with # for numbers and {} for the entry's name, by which

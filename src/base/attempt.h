@@ -21,6 +21,7 @@
 
 /* clang-format off */
 #define JS_ATTEMPT_END(X)                                                                                              \
+	X(cause,        "cause",        "cause",          CAUSE,  OUTCOME)                                             \
 	X(exit_code,    "exit_code",    "exit_code",      CODE,   OUTCOME)                                             \
 	X(signal,       "signo",        "signal",         SIGNAL, OUTCOME)                                             \
 	X(reason,       "reason",       "reason",         TEXT,   OUTCOME)
@@ -57,6 +58,7 @@
 #define JS_ATTEMPT(X) JS_ATTEMPT_END(X) JS_ATTEMPT_TIMES(X) JS_ATTEMPT_USAGE(X) JS_ATTEMPT_OUTPUT(X)
 
 enum js_kind {
+	JS_KIND_CAUSE,	/* enum jobstack_cause, 0: none */
 	JS_KIND_CODE,	/* int32_t, -1: none */
 	JS_KIND_SIGNAL, /* int32_t, 0: none */
 	JS_KIND_TEXT,	/* const char *, NULL: none */

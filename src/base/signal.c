@@ -5,6 +5,8 @@
 #include "base/signal.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <stddef.h>
 
 int js_signal_is_ignored(int number)
@@ -20,4 +22,12 @@ void js_signal_catch(int number, void (*handler)(int number))
 
 	if (!js_signal_is_ignored(number))
 		(void)sigaction(number, &act, NULL);
+}
+
+void js_ending_words(char words[JS_ENDING_WORDS], int exit_code, int signal)
+{
+	if (signal != 0)
+		(void)snprintf(words, JS_ENDING_WORDS, "killed by signal %d (%.30s)", signal, strsignal(signal));
+	else
+		(void)snprintf(words, JS_ENDING_WORDS, "exit %d", exit_code);
 }

@@ -10,3 +10,7 @@ int js_signal_is_ignored(int number);
 
 /* Installs HANDLER for the signal NUMBER, unless it is ignored. */
 void js_signal_catch(int number, void (*handler)(int number));
+
+/* How a process ended, in the words of a reason: "exit 3", "killed by signal 9 (Killed)". */
+#define JS_ENDING_WORDS 64
+void js_ending_words(char words[JS_ENDING_WORDS], int exit_code, int signal);

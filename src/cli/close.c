@@ -51,6 +51,7 @@ static int close_entry(struct cli *cli)
 	o.exit_code = code == UINT64_MAX ? 0 : (int32_t)code;
 	o.later = o.exit_code == TRY_AGAIN;
 	o.verdict = o.exit_code == 0 ? JOBSTACK_DONE : o.later ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
+	o.cause = o.exit_code == 0 ? JOBSTACK_CAUSE_NONE : o.later ? JOBSTACK_CAUSE_DEFERRED : JOBSTACK_CAUSE_EXIT;
 	(void)snprintf(reason, sizeof(reason), "exit %" PRId32 "%s", o.exit_code, o.later ? ": try again later" : "");
 	o.reason = o.exit_code == 0 ? NULL : reason;
 	if (jobstack_close(cli->handle, cli->stack, &o, 1, NULL, &cli->error) != 0)

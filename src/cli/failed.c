@@ -29,7 +29,7 @@ static int print_failed(void *ctx, const struct jobstack_item *item)
 			      f->dead > 1 ? "\n" : "");
 	}
 	(void)fprintf(stderr, "%s%s\n", f->dead > 1 ? "  " : " ", line.data != NULL ? line.data : "");
-	if (f->killed == 0 && view_was_killed(item->reason))
+	if (f->killed == 0 && item->cause == JOBSTACK_CAUSE_KILLED)
 		f->killed = item->entry;
 	js_buf_free(&line);
 	return 0;

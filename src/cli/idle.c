@@ -53,7 +53,7 @@ void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_bu
 		js_buf_printf(out, "correct that first, then %s (else it would end in the same way)", start);
 	else if (i->live > 0)
 		js_buf_str(out, "nothing has to be submitted again; `squeue --me` shows the jobs");
-	else if (i->last.closed == 0 && strncmp(i->reason, "signal 10 ", 10) == 0)
+	else if (i->last.closed == 0 && i->last.cause == JOBSTACK_CAUSE_WALL_TIME)
 		js_buf_printf(out, "no entry ended in that time: use `jobstack submit %s --again --time=LONGER`",
 			      stack);
 	else if (again.len > 0)

@@ -27,9 +27,10 @@
 /* An entry, and its worker. */
 struct target {
 	uint64_t entry, worker;
-	uint32_t attempt; /* that runs; 0: none */
-	unsigned state;	  /* one JOBSTACK_IS_ bit; 0: not known */
-	char reason[256]; /* of the last attempt */
+	uint32_t attempt;	   /* that runs; 0: none */
+	unsigned state;		   /* one JOBSTACK_IS_ bit; 0: not known */
+	enum jobstack_cause cause; /* of the last attempt */
+	char reason[256];
 	char node[256], user[64];
 	int64_t lease_us;
 	int by_script, asked; /* the worker is a script's pop; the request is made */
@@ -43,6 +44,7 @@ static int note_entry(void *ctx, const struct jobstack_item *i)
 	t->state = i->state;
 	t->worker = i->worker;
 	t->attempt = i->state == JOBSTACK_IS_RUNNING && i->outcome < 0 ? i->attempt : 0;
+	t->cause = i->cause;
 	(void)snprintf(t->reason, sizeof(t->reason), "%s", i->reason == NULL ? "" : i->reason);
 	return 0;
 }
@@ -88,7 +90,7 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 /* What became of an entry that does not run. */
 static int explain_state(struct cli *cli, const struct target *t)
 {
-	const int killed = t->state == JOBSTACK_IS_DEAD && view_was_killed(t->reason);
+	const int killed = t->state == JOBSTACK_IS_DEAD && t->cause == JOBSTACK_CAUSE_KILLED;
 	const char *word = view_state_word(t->state);
 	char why[sizeof(t->reason) + 4] = "";
 

@@ -23,7 +23,8 @@
 struct replay {
 	const char *file;
 	struct js_spool spool;
-	char proof[300]; /* why its worker is known to be gone, if it has not said so itself */
+	enum jobstack_cause cause; /* of its death */
+	char proof[300];	   /* why its worker is known to be gone, if it has not said so itself */
 	uint64_t delivered, before, late;
 };
 
@@ -70,8 +71,10 @@ static void note_proof(void *ctx, const struct js_watch_case *found)
 {
 	struct question *q = ctx;
 
-	if (found->worker == q->r->spool.head.worker && found->verdict == JS_WATCH_WOULD && found->reason != NULL)
+	if (found->worker == q->r->spool.head.worker && found->verdict == JS_WATCH_WOULD && found->reason != NULL) {
+		q->r->cause = found->cause;
 		(void)snprintf(q->r->proof, sizeof(q->r->proof), "%s", found->reason);
+	}
 }
 
 /* Is it proven that the worker is dead?  By its process, by Slurm or, if its lease is over by the server's clock, by
@@ -129,7 +132,7 @@ static int deliver_outcomes(struct cli *cli, struct replay *r)
 	enum jobstack_replayed *results = calloc(n + 1, sizeof(*results));
 	int status = results == NULL ? js_error_memory(&cli->error)
 				     : jobstack_replay(cli->handle, s->head.stack, s->head.worker, s->head.token,
-						       s->outcomes + s->delivered, n,
+						       s->outcomes + s->delivered, n, r->cause,
 						       r->proof[0] == '\0' ? NULL : r->proof, results, &cli->error);
 
 	r->before = s->delivered;

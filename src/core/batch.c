@@ -144,12 +144,12 @@ int jobstack_worker_elsewhere(struct jobstack_worker *w, const uint64_t *entries
 	js_sql_add(&sql,
 		   "SELECT entry_id,COALESCE(1+(MIN(IF(bad,node,NULL))<>MAX(IF(bad,node,NULL))),0)+4*COALESCE("
 		   "MAX(IF(away AND outcome=0,attempt,NULL))>MAX(IF(away OR outcome=0,NULL,attempt)),0) FROM (SELECT "
-		   "entry_id,attempt,outcome,node,node<>own away,node<>own AND (outcome=1 OR (outcome=3 AND reason "
-		   "LIKE %s)) bad FROM (SELECT a.entry_id,a.attempt,a.outcome,a.reason,COALESCE(w.node,w.host) node,"
+		   "entry_id,attempt,outcome,node,node<>own away,node<>own AND (outcome=1 OR (outcome=3 AND cause=%u)) "
+		   "bad FROM (SELECT a.entry_id,a.attempt,a.outcome,a.cause,COALESCE(w.node,w.host) node,"
 		   "COALESCE(m.node,m.host) own FROM worker m STRAIGHT_JOIN attempt a FORCE INDEX(PRIMARY) "
 		   "STRAIGHT_JOIN worker w ON w.worker_id=a.worker_id WHERE m.worker_id=%u AND a.ended>m.started AND "
 		   "a.stack_id=%u",
-		   JOBSTACK_NOT_COUNTED "%", w->id, w->stack.id);
+		   (uint64_t)JOBSTACK_CAUSE_NODE, w->id, w->stack.id);
 	js_sql_list(&sql, " AND a.entry_id IN(", entries, n);
 	js_sql_stmt(&sql, ") r) t GROUP BY entry_id");
 	return js_db_query(w->handle->db, &sql, take_elsewhere, &e, error);

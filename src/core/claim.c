@@ -126,8 +126,8 @@ int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, s
 	return 0;
 }
 
-size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, const char *lost,
-			   struct jobstack_outcome *outcomes, struct js_claim_sums *sums)
+size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, enum jobstack_cause cause,
+			   const char *lost, struct jobstack_outcome *outcomes, struct js_claim_sums *sums)
 {
 	struct jobstack_outcome *next = outcomes;
 
@@ -140,6 +140,7 @@ size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, 
 			next->entry = claim->id[i];
 			next->attempt = claim->attempt;
 			next->verdict = lost != NULL ? JOBSTACK_LOST : JOBSTACK_UNSTARTED;
+			next->cause = lost != NULL ? cause : JOBSTACK_CAUSE_NONE;
 			next->reason = lost;
 			sums->dead += (uint64_t)js_claim_is_dead(stack, claim, next++);
 		}
@@ -178,11 +179,20 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 
 /* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the
  * server.  There is a bit for each, from WITH_USAGE on for those of usage: what nobody measures costs nothing. */
-enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_LOG = 4, WITH_ERR = 8, WITH_TAIL = 16, WITH_AT = 32, WITH_USAGE = 64 };
+enum {
+	WITH_SIGNAL = 1,
+	WITH_REASON = 2,
+	WITH_LOG = 4,
+	WITH_ERR = 8,
+	WITH_TAIL = 16,
+	WITH_AT = 32,
+	WITH_CAUSE = 64,
+	WITH_USAGE = 128
+};
 #define USAGE_BIT(member) ((unsigned)WITH_USAGE << JS_USAGE_##member)
 #define USAGE_COLUMN(member, column, ...) , column
-static const char *const optional[] = {"signo",		 "reason",   "log",
-				       "err_log,err_at", "err_tail", "log_at" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
+static const char *const optional[] = {
+	"signo", "reason", "log", "err_log,err_at", "err_tail", "log_at", "cause" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
 #define OPTIONAL_N (sizeof(optional) / sizeof(optional[0]))
 _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 
@@ -194,7 +204,8 @@ static unsigned columns_of(const struct jobstack_outcome *o)
 #define USAGE_KNOWN(member, ...) | (o->member >= 0 ? USAGE_BIT(member) : 0U)
 	return (o->signal > 0 ? WITH_SIGNAL : 0U) | (o->reason != NULL ? WITH_REASON : 0U) |
 	       (o->log != NULL ? WITH_LOG : 0U) | (o->err_at >= 0 ? WITH_ERR : 0U) |
-	       (o->err_tail.len > 0 ? WITH_TAIL : 0U) | (o->log_at >= 0 ? WITH_AT : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
+	       (o->err_tail.len > 0 ? WITH_TAIL : 0U) | (o->log_at >= 0 ? WITH_AT : 0U) |
+	       (o->cause != 0 ? WITH_CAUSE : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
 }
 
 /* The end of a tail that is no longer than MOST. */
@@ -262,7 +273,7 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 	if (columns & USAGE_BIT(member))                                                                               \
 		usage[n++] = o->member;
 	JS_ATTEMPT_USAGE(GATHER_USAGE)
-	js_sql_add(sql, "(1,%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
+	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
 		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code,
 		   started_us(c, claim, o), ended_us(c, claim, o), o->log_out, o->log_err);
 	if (columns & WITH_SIGNAL)
@@ -277,6 +288,8 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 		js_sql_add(sql, ",%x", tail.data, tail.len);
 	if (columns & WITH_AT)
 		js_sql_add(sql, ",%n", o->log_at);
+	if (columns & WITH_CAUSE)
+		js_sql_add(sql, ",%n", o->cause != 0 ? (int64_t)o->cause : -1);
 	js_sql_numbers(sql, usage, n);
 	js_sql_add(sql, ")");
 }
@@ -295,7 +308,7 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 			continue;
 		if (rows++ == 0) {
 			js_sql_add(sql, "INSERT INTO "
-					"attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
+					"attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
 					"started,ended,log_out,log_err");
 			for (unsigned k = 0; k < OPTIONAL_N; k++) {
 				js_sql_add(sql, columns & 1u << k ? "," : "");

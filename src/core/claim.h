@@ -58,8 +58,8 @@ int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, s
 
 /* Marks all entries that are still open, too, and writes their outcomes to OUTCOMES: lost for the reason LOST or, if
  * that is NULL, not started. Returns how many. */
-size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, const char *lost,
-			   struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
+size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, enum jobstack_cause cause,
+			   const char *lost, struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
 /* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty, whose rows are deleted now, are
  * freed; or open again. */

@@ -54,10 +54,10 @@ struct exporting {
 	size_t n, at;	       /* lines; the one that the last row belongs to */
 	size_t rows;
 	struct js_stream_block block;
-	uint64_t no;   /* of the block; 0: what was recorded before there was a stream */
+	uint64_t no;   /* of the block */
 	uint64_t done; /* attempts up to this entry and DONE_ATTEMPT were reported before */
 	uint64_t done_attempt;
-	int streaming, unlisted; /* items have a cursor; only attempts with listed = 0 are read */
+	int streaming; /* items have a cursor */
 	char cursor[96];
 	struct js_buf bytes;
 	uint64_t workers[PAGE];
@@ -130,8 +130,6 @@ static const char *text_at(const struct exporting *x, size_t at)
 
 static void add_filter(const struct exporting *x, struct js_sql *sql)
 {
-	if (x->unlisted)
-		js_sql_add(sql, " AND a.listed=0");
 	if (x->o.since_us >= 0)
 		js_sql_add(sql, " AND a.ended>=%t", x->o.since_us);
 	if (x->o.outcomes == 0)
@@ -396,7 +394,7 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 /* Goes to the next window of attempts, if this one has been read.  Returns 0 after the last one. */
 static int find_window(struct exporting *x, uint64_t tail)
 {
-	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
+	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0;
 	uint64_t low, step = filtered ? FILTER_WINDOW : tail;
 
 	if (x->last < x->high || x->last_attempt != UINT32_MAX)
@@ -500,24 +498,6 @@ static int tell_block(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-/* Attempts that were recorded before there was a stream (listed = 0).  No new ones are added. */
-static int tell_unlisted(struct exporting *x, struct jobstack_error *error)
-{
-	uint64_t end;
-	int status;
-
-	JS_TRY(js_handle_ask_number(x->handle, &end, error, "SELECT history FROM stack WHERE stack_id=%u",
-				    x->stack.id));
-	if (end == UINT64_MAX || x->done > end)
-		return 0;
-	x->unlisted = 1;
-	x->last = x->high = x->done;
-	x->last_attempt = (uint32_t)x->done_attempt;
-	status = tell_attempts(x, end, error);
-	x->unlisted = 0;
-	return status;
-}
-
 static int still_exists(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t id = x->stack.id;
@@ -534,8 +514,6 @@ static int tell_stream(struct exporting *x, struct jobstack_error *error)
 
 	x->streaming = 1;
 	JS_TRY(read_cursor(x, error));
-	if (x->no == 0)
-		JS_TRY(tell_unlisted(x, error));
 	for (;;) {
 		JS_TRY(js_db_nap(x->handle->db, 0, error));
 		status = js_stream_read(x->handle, x->stack.id, x->done == UINT64_MAX ? x->no + 1 : x->no, &x->block,

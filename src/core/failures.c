@@ -4,6 +4,7 @@
  * memory of some two hundred groups, however many failures and kinds of them there are; the sum of all counts is exact.
  */
 #include "core/core.h"
+#include "base/signal.h"
 #include "core/similar.h"
 
 #include <math.h>
@@ -99,19 +100,18 @@ static void copy_cut(char *to, size_t size, const char *from, size_t len)
 }
 
 /* Does a reason only repeat the exit code or the signal, as the worker writes it where it knows no more? */
-static int repeats_exit(const char *reason)
+static int repeats_exit(const char *reason, const struct jobstack_failure *f)
 {
-	static const char killed[] = "killed by signal ";
+	char words[JS_ENDING_WORDS];
 
-	if (strncmp(reason, "exit ", 5) == 0)
-		return reason[5 + strspn(reason + 5, "0123456789")] == '\0';
-	return strncmp(reason, killed, sizeof(killed) - 1) == 0 && strchr(reason, ':') == NULL;
+	js_ending_words(words, f->exit_code, f->signal);
+	return strcmp(reason, words) == 0;
 }
 
 #define AGO "TIMESTAMPDIFF(MICROSECOND,a.ended,UTC_TIMESTAMP(6))"
 
-/* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath, time since its end, program.
- */
+/* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath, time since its end, program,
+ * cause. */
 static void take_failure(struct grouping *g, const struct js_row *row)
 {
 	struct group one = {.folded = 0};
@@ -125,8 +125,9 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 					  .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1),
 					  .ago_us = js_row_opt(row, 9),
-					  .program = js_row_opt(row, 10)};
-	if (row->col[5] != NULL && !repeats_exit(row->col[5])) {
+					  .program = js_row_opt(row, 10),
+					  .cause = (enum jobstack_cause)js_row_u64(row, 11)};
+	if (row->col[5] != NULL && !repeats_exit(row->col[5], &one.f)) {
 		copy_cut(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason_pattern, sizeof(one.reason_pattern));
 	}
@@ -140,11 +141,10 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	g->report.failures++;
 }
 
-/* Whether an attempt with this REASON was interrupted by its own failure. */
-static int is_put_off(const char *reason)
+/* Whether an attempt with this CAUSE was interrupted by its own failure. */
+static int is_put_off(uint64_t cause)
 {
-	return reason != NULL && (strncmp(reason, "deferred: ", 10) == 0 ||
-				  strncmp(reason, JOBSTACK_NOT_COUNTED, sizeof(JOBSTACK_NOT_COUNTED) - 1) == 0);
+	return cause == JOBSTACK_CAUSE_DEFERRED || cause == JOBSTACK_CAUSE_NODE;
 }
 
 static void take_row(void *ctx, const struct js_row *row)
@@ -158,8 +158,8 @@ static void take_row(void *ctx, const struct js_row *row)
 	g->entry = js_row_u64(row, 0);
 	g->attempt = js_row_u64(row, 1);
 	outcome = (int)js_row_opt(row, 2);
-	if (!g->options.all || (g->told != g->entry &&
-				(outcome == JOBSTACK_FAILED || outcome == JOBSTACK_LOST || is_put_off(row->col[5]))))
+	if (!g->options.all || (g->told != g->entry && (outcome == JOBSTACK_FAILED || outcome == JOBSTACK_LOST ||
+							is_put_off(js_row_u64(row, 11)))))
 		take_failure(g, row);
 	g->told = g->entry; /* downwards the first of an entry's attempts is its last */
 }
@@ -172,7 +172,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 		js_sql_stmt(&sql,
 			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,"
 			    "COALESCE(w.node,w.host),IF(a.outcome>0,RIGHT(a.err_tail," TAIL "),NULL),e.datapath," AGO
-			    ",a.program FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
+			    ",a.program,a.cause FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
 			    "entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND "
 			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
 			    "DESC,a.attempt DESC LIMIT %u",
@@ -182,7 +182,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 			&sql,
 			"SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS "
 			"NULL,d.reason,a.reason),COALESCE(w.node,w.host),RIGHT(a.err_tail," TAIL "),e.datapath," AGO
-			",a.program FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
+			",a.program,a.cause FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			"a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
 			"d.entry_id<%u AND d.to_stack IS NULL AND d.cancelled=0 ORDER BY d.stack_id DESC,d.entry_id "
@@ -345,10 +345,10 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 	if (status == 0)
 		status = js_handle_ask(
 			handle, take_end, all, error,
-			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,IF(outcome=3 AND reason "
-			"LIKE %s,1,outcome) outcome FROM attempt WHERE stack_id=%u ORDER BY stack_id DESC,entry_id "
+			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,IF(outcome=3 AND cause=%u"
+			",1,outcome) outcome FROM attempt WHERE stack_id=%u ORDER BY stack_id DESC,entry_id "
 			"DESC,attempt DESC LIMIT %u) a JOIN worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
-			JOBSTACK_NOT_COUNTED "%", s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
+			(uint64_t)JOBSTACK_CAUSE_NODE, s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
 	if (status == 0 && looked != NULL)
 		*looked = all->looked;
 	while (status == 0 && find_worst_node(all, &found) != NULL)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 /* How a column of each kind is read. */
+#define JS_READ_CAUSE (enum jobstack_cause) js_row_u64
 #define JS_READ_CODE (int32_t) js_row_opt
 #define JS_READ_SIGNAL (int32_t) js_row_i64
 #define JS_READ_MOMENT js_row_time

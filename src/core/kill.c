@@ -71,6 +71,7 @@ size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome
 		claim->mark[place] = JS_CLOSING;
 		o->attempt = claim->attempt;
 		o->verdict = JOBSTACK_FAILED;
+		o->cause = JOBSTACK_CAUSE_KILLED;
 		o->fatal = 1;
 		sums->dead++;
 		n++;

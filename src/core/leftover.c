@@ -71,8 +71,7 @@ static void take_ended(void *ctx, const struct js_row *row)
 	mark_worker(l, l->last, 1);
 }
 
-/* By the index worker_of_stack, whose records end with the primary key.  Where `newest` is not known, all lists of the
- * worker are from an earlier program, and are looked at. */
+/* By the index worker_of_stack, whose records end with the primary key. */
 static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask(l->handle, take_range, l, error,
@@ -89,10 +88,10 @@ static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 		JS_TRY(js_handle_ask(
 			l->handle, take_ended, l, error,
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
-			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) AND (newest<=%u OR newest=%u) ORDER BY "
+			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) AND newest<=%u ORDER BY "
 			"ended,worker_id LIMIT %u",
 			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, js_stream_second(l->before_us),
-			(uint64_t)JS_STREAM_FAR, (uint64_t)PAGE));
+			(uint64_t)PAGE));
 	} while (l->rows == PAGE);
 	return 0;
 }

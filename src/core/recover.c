@@ -17,6 +17,7 @@
 struct lost_worker {
 	uint64_t worker, seq;
 	const unsigned char *token; /* NULL: by seq */
+	enum jobstack_cause cause;  /* of its loss */
 };
 
 /* One try; 1 if it has ended (*ENDED), or is not that one, or moved while it was read. */
@@ -24,8 +25,10 @@ static int recover_once(struct jobstack *handle, const struct js_stack *stack, c
 			const char *reason, uint64_t *taken, int *ended, struct jobstack_error *error)
 {
 	uint64_t closed;
-	struct js_worker_end end = {
-		.reason = reason, .lost = reason == NULL ? "the worker is gone" : reason, .closed = &closed};
+	struct js_worker_end end = {.cause = who->cause,
+				    .reason = reason,
+				    .lost = reason == NULL ? "the worker is gone" : reason,
+				    .closed = &closed};
 	struct jobstack_worker *w;
 	int status = js_worker_load(handle, stack, who->worker, &w, error), is_it;
 
@@ -58,18 +61,18 @@ static int recover_lost_worker(struct jobstack *handle, const char *stack, const
 	return status;
 }
 
-int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
-		     uint64_t *taken, struct jobstack_error *error)
+int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
+		     enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, seq, NULL};
+	const struct lost_worker who = {worker, seq, NULL, cause};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
 
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
-			 const char *reason, uint64_t *taken, struct jobstack_error *error)
+			 enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, 0, token};
+	const struct lost_worker who = {worker, 0, token, cause};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
@@ -84,14 +87,14 @@ static int reopen_worker(struct jobstack *handle, uint64_t stack, uint64_t worke
 
 	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql,
-		    "INSERT IGNORE INTO worker(worker_id,token,stack_id,kind,started,beat,ended,lease_us,slots,newest) "
-		    "VALUES(%u,%k,%u,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,0,0)",
+		    "INSERT IGNORE INTO worker(worker_id,token,stack_id,kind,started,beat,ended,lease_us,slots) "
+		    "VALUES(%u,%k,%u,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,0)",
 		    worker, token, stack);
-	js_sql_must(
-		&sql,
-		"UPDATE worker SET ended=NULL,slots=0,seq=seq+1,token=%k,reason=NULL,kills=NULL WHERE worker_id=%u AND "
-		"stack_id=%u AND ended IS NOT NULL",
-		token, worker, stack);
+	js_sql_must(&sql,
+		    "UPDATE worker SET ended=NULL,slots=0,seq=seq+1,token=%k,cause=NULL,reason=NULL,kills=NULL WHERE "
+		    "worker_id=%u AND "
+		    "stack_id=%u AND ended IS NOT NULL",
+		    token, worker, stack);
 	js_sql_stmt(
 		&sql,
 		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
@@ -112,7 +115,7 @@ int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_ru
 			  struct jobstack_error *error)
 {
 	unsigned char token[16];
-	struct lost_worker who = {.token = token};
+	struct lost_worker who = {.token = token, .cause = JOBSTACK_CAUSE_WORKER};
 	struct js_stack s;
 	int status;
 
@@ -133,8 +136,8 @@ int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_ru
 	return status < 0 ? status : 0; /* 1: somebody else was faster */
 }
 
-int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
-		     struct jobstack_error *error)
+int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
+		     enum jobstack_cause cause, const char *suspicion, struct jobstack_error *error)
 {
 	struct js_stack s;
 	char text[256];
@@ -145,7 +148,7 @@ int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", seq, suspicion);
 	status = js_handle_change(
 		handle, 1, NULL, error,
-		"UPDATE worker SET reason=%s WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
-		(const char *)text, worker, s.id, seq);
+		"UPDATE worker SET cause=%u,reason=%s WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
+		(uint64_t)cause, (const char *)text, worker, s.id, seq);
 	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 }

@@ -23,6 +23,7 @@ struct replay {
 	const unsigned char *token;
 	const struct jobstack_outcome *outcomes;
 	size_t n;
+	enum jobstack_cause cause; /* of what is lost */
 	const char *lost;
 	unsigned char *closed;	       /* one per outcome: closed by this call */
 	struct jobstack_outcome *held; /* those in the worker's hands, and which they are */
@@ -69,7 +70,8 @@ static void gather_held(struct replay *r, struct jobstack_worker *w)
 /* Closes what W holds and ends it.  JOBSTACK_NOTHING: somebody was there before; look again. */
 static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobstack_error *error)
 {
-	struct js_worker_end end = {.reason = r->lost != NULL ? r->lost
+	struct js_worker_end end = {.cause = r->cause,
+				    .reason = r->lost != NULL ? r->lost
 							      : "its outcomes were delivered after it had ended",
 				    .lost = r->lost};
 	size_t at = 0;
@@ -178,10 +180,10 @@ static int judge_records(struct replay *r, struct jobstack_error *error)
 }
 
 int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
-		    const struct jobstack_outcome *outcomes, size_t n, const char *lost,
+		    const struct jobstack_outcome *outcomes, size_t n, enum jobstack_cause cause, const char *lost,
 		    enum jobstack_replayed *results, struct jobstack_error *error)
 {
-	struct replay r = {.handle = handle, .worker = worker, .token = token, .n = n, .lost = lost};
+	struct replay r = {.handle = handle, .worker = worker, .token = token, .n = n, .cause = cause, .lost = lost};
 	struct js_outcomes all;
 	int status = js_outcomes_take(&all, outcomes, n, error), late = 0;
 

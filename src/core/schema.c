@@ -69,8 +69,8 @@ int js_schema_check(struct jobstack *handle, struct jobstack_error *error)
 	return 0;
 }
 
-/* Finds the migration file with this number. */
-static int find_file(const char *dir, unsigned version, struct js_buf *path, struct jobstack_error *error)
+/* Finds the migration to this version.  There is one only from versions that people have kept data in. */
+static int find_migration(const char *dir, unsigned version, struct js_buf *path, struct jobstack_error *error)
 {
 	char prefix[16];
 	struct dirent *d;
@@ -93,7 +93,12 @@ static int find_file(const char *dir, unsigned version, struct js_buf *path, str
 	if (path->failed)
 		return js_error_memory(error);
 	if (path->len == 0)
-		return js_error_set(error, JOBSTACK_EFILE, "there is no schema file %s*.sql in %s", prefix, dir);
+		return js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"this program can't change schema version %u into its own: save with the program that "
+			"made it what you need (`jobstack export`, `jobstack list -o datapath -0`), then run "
+			"`jobstack init` with an empty database",
+			version - 1);
 	return 0;
 }
 
@@ -114,14 +119,21 @@ int js_schema_next(const char **text, struct js_buf *statement)
 	return 0;
 }
 
-/* Runs a migration statement by statement. */
-static int run_migration(struct js_db *db, const char *dir, unsigned version, struct jobstack_error *error)
+/* Makes schema *VERSION the next one, or in an empty database (0) the newest, statement by statement. */
+static int run_schema_file(struct js_db *db, const char *dir, unsigned *version, struct jobstack_error *error)
 {
 	struct js_buf path = {0}, text = {0}, statement = {0};
+	unsigned next = *version == 0 ? SCHEMA_VERSION : *version + 1;
 	struct js_sql done = {0};
-	int status = find_file(dir, version, &path, error);
+	int status = 0;
 	const char *rest;
 
+	if (*version == 0)
+		js_buf_printf(&path, "%s/jobstack.sql", dir);
+	else
+		status = find_migration(dir, next, &path, error);
+	if (status == 0 && path.failed)
+		status = js_error_memory(error);
 	if (status == 0 && js_file_read(path.data, &text) != 0)
 		status = js_error_set(error, JOBSTACK_EFILE, "the schema file %s can't be read: %s", path.data,
 				      strerror(errno));
@@ -131,10 +143,12 @@ static int run_migration(struct js_db *db, const char *dir, unsigned version, st
 	if (status == 0 && statement.failed)
 		status = js_error_memory(error);
 	if (status == 0) {
-		js_sql_stmt(&done, "INSERT IGNORE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),%s)",
-			    (uint64_t)version, JOBSTACK_VERSION);
+		js_sql_stmt(&done, "INSERT IGNORE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),%s)", (uint64_t)next,
+			    JOBSTACK_VERSION);
 		status = js_db_query(db, &done, NULL, NULL, error);
 	}
+	if (status == 0)
+		*version = next;
 	js_sql_free(&done);
 	js_buf_free(&statement);
 	js_buf_free(&text);
@@ -185,11 +199,8 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 
 	js_db_pin(db, 1);
 	status = version_now(db, version, error);
-	while (status == 0 && *version < SCHEMA_VERSION) {
-		status = run_migration(db, dir, *version + 1, error);
-		if (status == 0)
-			(*version)++;
-	}
+	while (status == 0 && *version < SCHEMA_VERSION)
+		status = run_schema_file(db, dir, version, error);
 	js_db_pin(db, 0);
 	return status;
 }

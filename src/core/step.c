@@ -174,7 +174,7 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
 			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
 	if (closed->len > 0)
-		js_sql_add(sql, goes_alone(s) ? JS_STREAM_NEWEST : ",newest=GREATEST(newest,%u)", s->closed.newest);
+		js_sql_add(sql, ",newest=GREATEST(newest,%u)", s->closed.newest);
 	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
@@ -537,10 +537,10 @@ int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running 
 }
 
 /* The end's packet: the stack row is locked first, because its counters take in the worker's. */
-static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const char *reason,
+static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const struct js_worker_end *end,
 		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
-	size_t len = reason == NULL ? 0 : strlen(reason);
+	size_t len = end->reason == NULL ? 0 : strlen(end->reason);
 	struct js_stream_list closed = {0};
 
 	js_stream_write(&closed.text, closing->outcomes, closing->n);
@@ -548,11 +548,11 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 	js_stack_lock_sql(sql, w->stack.id);
 	js_stream_take_sql(sql, w->id);
 	js_sql_add(sql,
-		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
-		   "running=NULL" JS_STREAM_NEWEST
-		   ",closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
-		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, closed.newest, w->next, w->id,
-		   w->token, w->seq);
+		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),cause=%u,reason=%x,done=done+%u,dead=dead+%u,"
+		   "running=NULL,newest=GREATEST(newest,%u),closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND "
+		   "seq=%u AND ended IS NULL",
+		   (uint64_t)end->cause, (const void *)end->reason, len > 255 ? 255 : len, sums->done, sums->dead,
+		   closed.newest, w->next, w->id, w->token, w->seq);
 	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");
@@ -588,8 +588,8 @@ static int finish_once(struct jobstack_worker *w, const struct js_worker_end *en
 	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, all, &closing.n, &sums, error));
 	if (end->lost != NULL)
 		closing.n += js_kill_close(kills, w->claims, all + closing.n, &sums);
-	closing.n += js_claim_close_rest(w->claims, &w->stack, end->lost, all + closing.n, &sums);
-	status = looks ? JS_DB_DUPLICATE : finish_sql(w, &closing, end->reason, &sums, &sql, error);
+	closing.n += js_claim_close_rest(w->claims, &w->stack, end->cause, end->lost, all + closing.n, &sums);
+	status = looks ? JS_DB_DUPLICATE : finish_sql(w, &closing, end, &sums, &sql, error);
 	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
 	if (status == JS_DB_GUARD)
 		status = settle_step(w, lost, 1, error);
@@ -620,9 +620,9 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 }
 
 int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
-			const char *reason, struct jobstack_error *error)
+			enum jobstack_cause cause, const char *reason, struct jobstack_error *error)
 {
-	struct js_worker_end end = {.n = n, .reason = reason};
+	struct js_worker_end end = {.n = n, .cause = cause, .reason = reason};
 	struct js_outcomes all;
 	int status = js_outcomes_take(&all, outcomes, n, error);
 

@@ -286,12 +286,12 @@ static int has_attempts(struct jobstack *handle, uint64_t stack_id, const struct
 	return 0;
 }
 
-/* Removes those of the blocks up to LAST whose newest attempts ended in the seconds from FROM to TO. */
-static int prune_blocks(struct jobstack *handle, uint64_t stack_id, uint64_t last, uint64_t from, uint64_t to,
+/* Removes those of the blocks up to LAST whose newest attempts ended in the second TO or before. */
+static int prune_blocks(struct jobstack *handle, uint64_t stack_id, uint64_t last, uint64_t to,
 			struct jobstack_error *error)
 {
 	struct js_stream_block b = {0};
-	uint64_t no = 0;
+	uint64_t no = 0, from = 0;
 	int has, status;
 
 	do {
@@ -325,7 +325,5 @@ int js_stream_prune(struct jobstack *handle, uint64_t stack_id, int64_t before_u
 		status = js_stream_gather(handle, stack_id, &last, error);
 	if (last == 0 || status < 0)
 		return status < 0 ? status : 0;
-	JS_TRY(prune_blocks(handle, stack_id, last - 1, 0, newest, error));
-	return newest < JS_STREAM_FAR ? prune_blocks(handle, stack_id, last - 1, JS_STREAM_FAR, JS_STREAM_FAR, error)
-				      : 0;
+	return prune_blocks(handle, stack_id, last - 1, newest, error);
 }

@@ -19,13 +19,8 @@ struct js_attempt_id {
 	uint64_t entry, attempt;
 };
 
-/* Later than any real time (seconds since 1970): in `newest` it means not known, in `oldest` that there is no attempt.
- */
+/* Later than any real time (seconds since 1970): in `oldest` it means that there is no attempt. */
 #define JS_STREAM_FAR UINT32_MAX
-
-/* Sets a worker's `newest` (one %u).  If an older program left it unknown, and `closed` is empty, the old value is
- * replaced: lists that it moved to `closed` have times of their own. */
-#define JS_STREAM_NEWEST ",newest=GREATEST(IF(newest=4294967295 AND closed IS NULL,0,newest),%u)"
 
 /* The second of a moment, at most JS_STREAM_FAR. */
 uint64_t js_stream_second(int64_t us);

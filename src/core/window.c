@@ -21,7 +21,6 @@
 #define ROWS 200	/* lists by one query */
 #define SMALL_ROWS 2000 /* rows of `closed` by one query: most are short, or read without their list */
 #define GAP 2048	/* so many numbers that are not marked are read, too: that costs less than another query */
-#define DAY_US (86400 * JS_SECOND_US)
 
 /* What is read, and the last row: its time, and its keys, which are a worker and a step, or a block and 0. */
 struct finding {
@@ -144,27 +143,10 @@ static int no_marks(struct js_windows *windows, const struct js_stack *stack, st
 	return windows->bits == NULL ? js_error_memory(error) : 0;
 }
 
-/* What was recorded before there was a stream is in no list.  It is skipped if it must be older by a day, so that a
- * clock that was wrong then doesn't matter. */
-static int mark_history(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
-			int64_t since_us, struct jobstack_error *error)
-{
-	uint64_t history;
-
-	JS_TRY(js_handle_ask_number(handle, &history, error,
-				    "SELECT IF((SELECT MIN(installed) FROM jobstack_version WHERE version>=9)<%t,0,"
-				    "history) FROM stack WHERE stack_id=%u",
-				    since_us > DAY_US ? since_us - DAY_US : 0, stack->id));
-	if (history != UINT64_MAX && history > 0)
-		mark_range(windows, 1, history);
-	return 0;
-}
-
 int js_windows_since(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		     int64_t since_us, struct jobstack_error *error)
 {
 	JS_TRY(no_marks(windows, stack, error));
-	JS_TRY(mark_history(windows, handle, stack, since_us, error));
 	return read_newer(windows, handle, stack->id, js_stream_second(since_us), error);
 }
 
@@ -172,7 +154,6 @@ int js_windows_before(struct js_windows *windows, struct jobstack *handle, const
 		      int64_t before_us, struct jobstack_error *error)
 {
 	JS_TRY(no_marks(windows, stack, error));
-	JS_TRY(mark_history(windows, handle, stack, 0, error));
 	return read_older(windows, handle, stack->id, js_stream_second(before_us), error);
 }
 

@@ -26,11 +26,11 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 	js_sql_add(sql,
 		   "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
 		   "slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,"
-		   "slurm_qos,slurm_partition,user,cwd,argv,log,platform,newest) ");
+		   "slurm_qos,slurm_partition,user,cwd,argv,log,platform) ");
 	js_sql_add(sql, "SELECT %k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,", token, stack->id,
 		   (uint64_t)(script != 0), o->lease_us > 0 ? o->lease_us : LEASE_US,
 		   (uint64_t)(o->slots > 0 ? o->slots : 1));
-	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s,%n,0", o->host, o->boot, o->node, o->pid,
+	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s,%n", o->host, o->boot, o->node, o->pid,
 		   o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
 		   o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log, o->platform);
 	js_sql_stmt(sql, JS_STACK_KEPT, stack->id);

@@ -90,6 +90,7 @@ int js_worker_step(struct jobstack_worker *worker, const struct jobstack_step *s
 struct js_worker_end {
 	const struct jobstack_outcome *outcomes;
 	size_t n;
+	enum jobstack_cause cause;
 	const char *reason;
 	const char *lost; /* not NULL: it is recovered, and its open entries are lost for this reason */
 	int damaged;	  /* it had ended before: js_worker_skip comes first */

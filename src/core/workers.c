@@ -62,7 +62,7 @@ struct workers_call {
 	X(job_start_us, "w.slurm_start", TIME) X(seq, "w.seq", U64) X(slots, "w.slots", U64) X(done, "w.done", U64)    \
 	X(dead, "w.dead", U64) X(lease_us, "w.lease_us", I64) X(by_script, "w.kind", FLAG) X(running, "c.n", U64)      \
 	X(silent_us, "TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6))", I64)                                        \
-	X(age_us, "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))", I64)
+	X(age_us, "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))", I64) X(cause, "w.cause", U32)
 /* clang-format on */
 
 /* Whether its user lock is held: a script's pop has no connection, and the servers of a cluster share no locks. */
@@ -80,6 +80,8 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	w.connected = js_row_opt(row, c++);
 	w.stack = call->stack != NULL ? call->stack : js_row_text(row, c);
 	w.suspicion = suspicion_at(row->col[0], w.seq);
+	if (w.suspicion == NULL)
+		w.cause = JOBSTACK_CAUSE_NONE;
 	read_step_cost(row->col[1], &w);
 	find_longest(row->col[1], js_row_time(row, 2), &w);
 	if (w.by_script && row->col[3] != NULL) { /* one pop, one entry: it has run since */
@@ -181,7 +183,7 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
 	X(ended_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,w.ended,UTC_TIMESTAMP(6)))", OPT)                            \
-	X(node, "COALESCE(w.node,w.host)", TEXT) X(reason, "w.reason", TEXT) X(closed, "w.done+w.dead", U64)           \
+	X(node, "COALESCE(w.node,w.host)", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT) X(closed, "w.done+w.dead", U64)           \
 	X(in_job, "w.slurm_job IS NOT NULL", FLAG)                                                                     \
 	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
 	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \

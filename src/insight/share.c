@@ -89,7 +89,7 @@ void insight_share_failures(const struct insight_share *share, struct insight_fa
 			one->program[0] = '\0';
 		if (!insight_share_hides(share, INSIGHT_SHARE_MESSAGES))
 			continue;
-		timeout = strncmp(one->reason, "timeout after ", 14) == 0;
+		timeout = one->f.cause == JOBSTACK_CAUSE_TIMEOUT;
 		(void)snprintf(one->reason, sizeof(one->reason), "%s", timeout ? "timeout after its limit" : "");
 		one->pattern[0] = one->example[0] = '\0';
 		one->f.reason = timeout ? one->reason : NULL;

@@ -70,15 +70,18 @@ int insight_idle_read(struct jobstack *handle, const char *name, const struct jo
 
 int insight_idle_useless(const struct insight_idle *i)
 {
-	static const char *const harmless[] = {"signal ", "nothing ", "the stack is "};
 	const struct jobstack_last *l = &i->last;
 
 	if (!i->alone || l->ended_us < 0 || (l->job > 0 && !l->came))
 		return i->alone && l->job > 0 && i->live == 0 && strncmp(i->state, "CANCELLED", 9) != 0;
-	for (size_t k = 0; k < sizeof(harmless) / sizeof(harmless[0]); k++)
-		if (strncmp(i->reason, harmless[k], strlen(harmless[k])) == 0)
-			return 0;
-	return l->closed == 0 || strncmp(i->reason, "can't ", 6) == 0;
+	switch (l->cause) {
+	case JOBSTACK_CAUSE_NONE:
+	case JOBSTACK_CAUSE_WALL_TIME:
+	case JOBSTACK_CAUSE_STOPPED:
+	case JOBSTACK_CAUSE_PAUSED: return 0;
+	case JOBSTACK_CAUSE_START: return 1;
+	default: return l->closed == 0;
+	}
 }
 
 uint64_t insight_stack_left(const struct jobstack_status *s)

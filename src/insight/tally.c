@@ -92,44 +92,30 @@ static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item
 
 /* -------------------------------------------------------------------------------------------------------- causes */
 
-/* Does the reason contain WORDS?  Reasons of losses also have a job's number and the like. */
-static int reason_contains(const struct jobstack_item *i, const char *words)
-{
-	return i->reason != NULL && strstr(i->reason, words) != NULL;
-}
-
-static int is_timeout(const struct jobstack_item *i)
-{
-	return i->outcome == JOBSTACK_FAILED && i->reason != NULL && strncmp(i->reason, "timeout", 7) == 0;
-}
-
 /* Why an attempt was not done, in words that are the same for all attempts with this cause. */
 static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS])
 {
-	static const char *const known[] = {"out of memory",
-					    "wall time",
-					    "node failed",
-					    "preempted",
-					    "cancelled",
-					    "the worker was told to end by a signal",
-					    "the worker was told to go", /* by version 0.1.0 */
-					    "the lease could not be kept",
-					    "its output could not be kept"};
-	size_t k = 0;
+	static const char *const known[JOBSTACK_CAUSES] = {
+		[JOBSTACK_CAUSE_TIMEOUT] = "timeout",
+		[JOBSTACK_CAUSE_MEMORY] = "out of memory",
+		[JOBSTACK_CAUSE_KILLED] = "killed by a user",
+		[JOBSTACK_CAUSE_RESULT] = "exit 0, but no --creates file, or no --persistent answer",
+		[JOBSTACK_CAUSE_START] = "it could not be run",
+		[JOBSTACK_CAUSE_OUTPUT] = "its output could not be kept",
+		[JOBSTACK_CAUSE_WALL_TIME] = "wall time",
+		[JOBSTACK_CAUSE_STOPPED] = "the worker was told to end by a signal",
+		[JOBSTACK_CAUSE_LEASE] = "the lease could not be kept",
+		[JOBSTACK_CAUSE_NODE_FAILED] = "node failed",
+		[JOBSTACK_CAUSE_PREEMPTED] = "preempted",
+		[JOBSTACK_CAUSE_CANCELLED] = "cancelled",
+		[JOBSTACK_CAUSE_WORKER] = "its worker was gone",
+	};
 
-	while (k < sizeof(known) / sizeof(known[0]) && !reason_contains(i, known[k]))
-		k++;
-	if (is_timeout(i))
-		(void)snprintf(words, INSIGHT_WORDS, "timeout");
-	else if (k < sizeof(known) / sizeof(known[0]) && (i->outcome != JOBSTACK_FAILED || k == 0))
-		(void)snprintf(words, INSIGHT_WORDS, "%s", known[k]);
-	else if (i->outcome == JOBSTACK_LOST)
-		(void)snprintf(words, INSIGHT_WORDS, "its worker was gone");
+	if (i->cause < JOBSTACK_CAUSES && known[i->cause] != NULL)
+		(void)snprintf(words, INSIGHT_WORDS, "%s", known[i->cause]);
 	else if (i->signal > 0)
 		(void)snprintf(words, INSIGHT_WORDS, "signal %" PRId32, i->signal);
-	else if (i->exit_code == 0 && i->outcome == JOBSTACK_FAILED)
-		(void)snprintf(words, INSIGHT_WORDS, "exit 0, but no --creates file, or no --persistent answer");
-	else if (i->exit_code >= 0)
+	else if (i->exit_code > 0)
 		(void)snprintf(words, INSIGHT_WORDS, "exit %" PRId32, i->exit_code);
 	else
 		(void)snprintf(words, INSIGHT_WORDS, "another reason");
@@ -200,7 +186,7 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 	if (t->failed)
 		return;
 	node = &t->node[t->last_node];
-	if (i->reason != NULL && strncmp(i->reason, JOBSTACK_NOT_COUNTED, sizeof(JOBSTACK_NOT_COUNTED) - 1) == 0)
+	if (i->cause == JOBSTACK_CAUSE_NODE)
 		outcome = JOBSTACK_FAILED; /* the node's fault */
 	node->n[outcome]++;
 	node->us[outcome] += us > 0 ? (double)us : 0;
@@ -405,8 +391,8 @@ static void tally_attempt(struct insight_tally *t, const struct jobstack_item *i
 		js_sketch_add(&t->done_us, us);
 	if (i->outcome != JOBSTACK_DONE)
 		tally_cause(t, i, us);
-	t->timeouts += (uint64_t)is_timeout(i);
-	t->no_memory += i->outcome != JOBSTACK_DONE && reason_contains(i, "out of memory");
+	t->timeouts += i->cause == JOBSTACK_CAUSE_TIMEOUT;
+	t->no_memory += i->cause == JOBSTACK_CAUSE_MEMORY;
 	if (i->slots > t->slots)
 		t->slots = i->slots;
 	tally_usage(t, i, us);

@@ -22,17 +22,14 @@
 #include <zlib.h>
 
 #define MAGIC "jobstack-spool "
-#define VERSION 3
-#define VERSION_MIN 1
+#define VERSION 4
 #define CRC_WIDTH 8
 #define LAST_US INT64_C(253402300799999999) /* the end of the year 9999 */
 #define OUTCOME_MIN 50			    /* no line with an outcome is shorter */
 
-/* The columns of usage that an outcome's line has are named in the first line: all of ours, or the first of them, if
- * the writer did not know more.  Before version 3 they were these. */
+/* The columns of usage that an outcome's line has are named in the first line. */
 #define NAME_USAGE(member, column, ...) " " column
 static const char usage_names[] = JS_ATTEMPT_USAGE(NAME_USAGE);
-static const char usage_before_3[] = " user_us system_us maxrss_kib read_bytes write_bytes";
 
 static uint32_t add_checksum(uint32_t before, const void *data, size_t len)
 {
@@ -55,8 +52,6 @@ struct cursor {
 	const char *at, *end;
 	char *text;  /* where the next text goes */
 	size_t room; /* how many outcomes there can be */
-	uint64_t version;
-	int usage_n; /* columns of usage */
 };
 
 /* A decimal number as we write it: no sign but '-', no zeros before it. */
@@ -153,13 +148,12 @@ static int read_text_field(struct cursor *c, const char **text)
 static int read_usage(struct cursor *c, struct jobstack_outcome *o)
 {
 #define READ_USAGE(member, ...)                                                                                        \
-	if (c->usage_n > JS_USAGE_##member && read_field_i64(c, -1, INT64_MAX, &o->member) != 0)                       \
+	if (read_field_i64(c, -1, INT64_MAX, &o->member) != 0)                                                         \
 		return -1;
 	JS_ATTEMPT_USAGE(READ_USAGE)
 	return 0;
 }
 
-/* What version 1 does not have. */
 static int read_err(struct cursor *c, struct jobstack_outcome *o)
 {
 	return read_field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || read_text_field(c, &o->err_log) != 0 ||
@@ -170,23 +164,24 @@ static int read_err(struct cursor *c, struct jobstack_outcome *o)
 
 static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 {
-	uint64_t attempt, verdict, fatal, later, loss;
+	uint64_t attempt, verdict, cause, fatal, later, loss;
 	int64_t exit_code, signal;
 
 	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
 	if (read_field(c, 1, UINT64_MAX, &o->entry) != 0 || read_field(c, 1, UINT32_MAX, &attempt) != 0 ||
 	    read_field(c, 0, JOBSTACK_UNSTARTED, &verdict) != 0 || verdict == JOBSTACK_LOST ||
-	    read_field(c, 0, 1, &fatal) != 0 || read_field(c, 0, 1, &later) != 0 || read_field(c, 0, 1, &loss) != 0 ||
+	    read_field(c, 0, JOBSTACK_CAUSES - 1, &cause) != 0 || read_field(c, 0, 1, &fatal) != 0 ||
+	    read_field(c, 0, 2, &later) != 0 || read_field(c, 0, 1, &loss) != 0 ||
 	    read_field_i64(c, INT32_MIN, INT32_MAX, &exit_code) != 0 ||
 	    read_field_i64(c, INT32_MIN, INT32_MAX, &signal) != 0 ||
 	    read_field_i64(c, 0, LAST_US, &o->started_us) != 0 || read_field_i64(c, 0, LAST_US, &o->ended_us) != 0 ||
 	    read_usage(c, o) != 0 || read_field_i64(c, -1, INT64_MAX, &o->log_at) != 0 ||
 	    read_field_i64(c, -1, INT64_MAX, &o->log_out) != 0 || read_field_i64(c, -1, INT64_MAX, &o->log_err) != 0 ||
-	    read_text_field(c, &o->reason) != 0 || read_text_field(c, &o->log) != 0 ||
-	    (c->version > 1 && read_err(c, o) != 0))
+	    read_text_field(c, &o->reason) != 0 || read_text_field(c, &o->log) != 0 || read_err(c, o) != 0)
 		return -1;
 	o->attempt = (uint32_t)attempt;
 	o->verdict = (enum jobstack_verdict)verdict;
+	o->cause = (enum jobstack_cause)cause;
 	o->fatal = (int)fatal;
 	o->later = (int)later;
 	o->loss = (int)loss;
@@ -244,53 +239,38 @@ static int check_spool_line(struct cursor *c, uint32_t *crc)
 	return len == (uint64_t)(c->end - c->at) ? 0 : -1;
 }
 
-/* Which columns of usage the lines have: NAMES of length LEN. */
-static int count_usage(struct cursor *c, const char *names, size_t len)
-{
-	if (len >= sizeof(usage_names) || memcmp(usage_names, names, len) != 0 ||
-	    (usage_names[len] != ' ' && usage_names[len] != '\0'))
-		return -1;
-	for (size_t i = 0; i < len; i++)
-		c->usage_n += names[i] == ' ';
-	return 0;
-}
-
 /* The first line. */
 static int read_head(struct js_spool *s, struct cursor *c, const char *name, uint32_t *crc,
 		     struct jobstack_error *error)
 {
 	struct js_spool_head *h = &s->head;
-	const char *names;
-	size_t len;
+	uint64_t version;
 	int n;
 
 	if ((size_t)(c->end - c->at) < strlen(MAGIC) || memcmp(c->at, MAGIC, strlen(MAGIC)) != 0)
 		return js_error_set(error, JOBSTACK_EFILE, "%s is not a spool of jobstack-worker", name);
 	c->at += strlen(MAGIC);
 	*crc = add_checksum(0, c->at - strlen(MAGIC), strlen(MAGIC));
-	if (read_decimal(c, 0, UINT32_MAX, &c->version) != 0 || c->at == c->end || *c->at++ != ' ')
+	if (read_decimal(c, 0, UINT32_MAX, &version) != 0 || c->at == c->end || *c->at++ != ' ')
 		goto damaged;
-	if (c->version < VERSION_MIN || c->version > VERSION)
+	if (version != VERSION)
 		return js_error_set(error, JOBSTACK_EFILE,
-				    "%s is a spool of version %" PRIu64 ", and this program reads %d to %d", name,
-				    c->version, VERSION_MIN, VERSION);
-	if (c->version > 1) /* else it could be taken for the other by a change of one byte */
-		*crc = add_checksum(*crc, c->at - 2, 1);
+				    "%s is a spool of version %" PRIu64 ", and this program reads %d", name, version,
+				    VERSION);
+	*crc = add_checksum(*crc, c->at - 2, 1);
 	if (check_spool_line(c, crc) != 0)
 		goto damaged;
 	n = read_hex(c, h->stack, JOBSTACK_STACK_MAX);
 	if (n <= 0 || memchr(h->stack, '\0', (size_t)n) != NULL || read_field(c, 1, UINT64_MAX, &h->worker) != 0 ||
 	    c->at == c->end || *c->at++ != ' ' || read_hex(c, h->token, sizeof(h->token)) != (int)sizeof(h->token) ||
-	    read_field_i64(c, 1, INT64_MAX, &h->lease_us) != 0 || (c->version < 3 && c->at != c->end))
+	    read_field_i64(c, 1, INT64_MAX, &h->lease_us) != 0)
 		goto damaged;
 	h->stack[n] = '\0';
-	names = c->version < 3 ? usage_before_3 : c->at;
-	len = c->version < 3 ? strlen(names) : (size_t)(c->end - names);
-	if (count_usage(c, names, len) == 0)
+	if ((size_t)(c->end - c->at) == strlen(usage_names) && memcmp(c->at, usage_names, strlen(usage_names)) == 0)
 		return 0;
 	return js_error_set(error, JOBSTACK_EFILE,
-			    "the spool %s was written by a newer jobstack: this one does not know its columns (%.*s )",
-			    name, (int)(len < 500 ? len : 500), names);
+			    "the spool %s was written by another version of jobstack: its columns are%.*s", name,
+			    (int)(c->end - c->at < 500 ? c->end - c->at : 500), c->at);
 
 damaged:
 	return js_error_set(error, JOBSTACK_EFILE, "the spool %s is damaged in line 1", name);
@@ -519,9 +499,10 @@ int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *o
 		const struct jobstack_outcome *o = &outcomes[i];
 
 		js_buf_printf(&file->line,
-			      "o %" PRIu64 " %" PRIu32 " %d %d %d %d %" PRId32 " %" PRId32 " %" PRId64 " %" PRId64,
-			      o->entry, o->attempt, (int)o->verdict, o->fatal != 0, o->later != 0, o->loss != 0,
-			      o->exit_code, o->signal, wall_of(o->started_us, wall_us), wall_of(o->ended_us, wall_us));
+			      "o %" PRIu64 " %" PRIu32 " %d %d %d %d %d %" PRId32 " %" PRId32 " %" PRId64 " %" PRId64,
+			      o->entry, o->attempt, (int)o->verdict, (int)o->cause, o->fatal != 0, o->later,
+			      o->loss != 0, o->exit_code, o->signal, wall_of(o->started_us, wall_us),
+			      wall_of(o->ended_us, wall_us));
 #define WRITE_USAGE(member, ...) " %" PRId64
 #define VALUE_OF_USAGE(member, ...) o->member,
 		js_buf_printf(&file->line, JS_ATTEMPT_USAGE(WRITE_USAGE) " %" PRId64 " %" PRId64 " %" PRId64,

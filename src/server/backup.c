@@ -18,8 +18,6 @@
 #include "server/logfile.h"
 #include "server/program.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -156,31 +154,17 @@ static int put_text(gzFile out, const char *text, size_t len, struct jobstack_er
 		       : js_error_file(error, "no backup was made: the file can't be written");
 }
 
-/* The files of the schema, "0001_initial.sql" and so on, in order.  *N: how many. */
-static int put_schema(const struct js_backup *b, gzFile out, unsigned *n, struct jobstack_error *error)
+/* The schema. */
+static int put_schema(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
-	struct dirent **list = NULL;
-	int found = scandir(b->schema_dir, &list, NULL, alphasort), status = 0;
+	char path[JS_LAYOUT_PATH];
+	struct js_buf text = {0};
+	int status;
 
-	for (int i = 0; i < found; i++) {
-		size_t len = strlen(list[i]->d_name);
-		char path[JS_LAYOUT_PATH];
-		struct js_buf text = {0};
-
-		if (status == 0 && isdigit((unsigned char)*list[i]->d_name) && len > 4 &&
-		    strcmp(list[i]->d_name + len - 4, ".sql") == 0) {
-			js_layout_join(path, b->schema_dir, list[i]->d_name);
-			++*n;
-			status = js_file_read(path, &text) != 0 ? js_error_file(error, "%s can't be read", path)
-								: put_text(out, text.data, text.len, error);
-		}
-		js_buf_free(&text);
-		free(list[i]);
-	}
-	free(list);
-	if (status == 0 && *n != jobstack_schema_version())
-		return js_error_set(error, JOBSTACK_EFILE, "%s has not just the %u files of the schema", b->schema_dir,
-				    jobstack_schema_version());
+	js_layout_join(path, b->schema_dir, "jobstack.sql");
+	status = js_file_read(path, &text) != 0 ? js_error_file(error, "%s can't be read", path)
+						: put_text(out, text.data, text.len, error);
+	js_buf_free(&text);
 	return status;
 }
 
@@ -232,7 +216,6 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
-	unsigned n = 0;
 	int status;
 
 	/* The mark comes before the first table goes, and stays until the last row is there: never is there a part of
@@ -245,14 +228,13 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 		      "DROP VIEW IF EXISTS JobManagement;\nDROP TABLE IF EXISTS moved_stack;\n" TABLES(TABLE_DROP),
 		      JS_ASIDE_HALF);
 	status = text.failed ? js_error_memory(error) : put_text(out, text.data, text.len, error);
-	JS_THEN(status, put_schema(b, out, &n, error));
+	JS_THEN(status, put_schema(b, out, error));
 	JS_THEN(status, put_text(out, "\n", 1, error));
 	JS_THEN(status, put_dump(b, out, error));
 	js_buf_reset(&text);
 	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version<>%u;\n", JS_ASIDE_HALF);
-	for (unsigned i = 1; i <= n; i++)
-		js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'%s');\n", i,
-			      jobstack_version());
+	js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'%s');\n",
+		      jobstack_schema_version(), jobstack_version());
 	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version=%u;\n" ENDS, JS_ASIDE_HALF);
 	JS_THEN(status, text.failed ? js_error_memory(error) : put_text(out, text.data, text.len, error));
 	js_buf_free(&text);

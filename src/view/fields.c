@@ -100,6 +100,7 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 	switch (f->kind) {
 	case STATE: set_text_value(v, view_state_word(item->state)); return;
 	case OUTCOME: set_text_value(v, view_outcome_word(item->outcome)); return;
+	case JS_KIND_CAUSE: set_text_value(v, view_cause_word(*(const enum jobstack_cause *)at)); return;
 	case JS_KIND_TEXT: set_text_value(v, *(const char *const *)at); return;
 	case BYTES:
 		v->text = *(const struct jobstack_bytes *)at;

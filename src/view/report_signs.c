@@ -38,7 +38,7 @@ static void add_failure(const struct insight_failure *f, struct js_buf *out)
 	int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
 
 	js_buf_char(out, ' ');
-	if (!words || quoted || strncmp(f->reason, how, strlen(how)) != 0) /* "killed by alice" says it all */
+	if (!words || quoted || f->f.cause != JOBSTACK_CAUSE_KILLED) /* "killed by alice" says it all */
 		js_buf_str(out, how);
 	if (quoted)
 		js_buf_printf(out, ", such as \"%s\"", f->example);

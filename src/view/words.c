@@ -66,22 +66,13 @@ int view_outcome(const char *word, size_t len)
 	return -1;
 }
 
-int view_was_killed(const char *reason)
-{
-	static const char begin[] = "killed by ";
-
-	/* behind "killed by signal 9" there is more */
-	return reason != NULL && strncmp(reason, begin, sizeof(begin) - 1) == 0 &&
-	       strchr(reason + sizeof(begin) - 1, ' ') == NULL;
-}
-
-static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t signal, const char *reason)
+static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t signal, enum jobstack_cause cause)
 {
 	struct view_amount how;
 
-	if (outcome == JOBSTACK_FAILED && reason != NULL && strncmp(reason, "timeout after ", 14) == 0)
+	if (outcome == JOBSTACK_FAILED && cause == JOBSTACK_CAUSE_TIMEOUT)
 		(void)snprintf(how.text, sizeof(how.text), "timeout"); /* else only its last signal would be seen */
-	else if (outcome == JOBSTACK_FAILED && view_was_killed(reason))
+	else if (outcome == JOBSTACK_FAILED && cause == JOBSTACK_CAUSE_KILLED)
 		(void)snprintf(how.text, sizeof(how.text), "killed");
 	else if (outcome == JOBSTACK_FAILED && signal > 0)
 		(void)snprintf(how.text, sizeof(how.text), "signal %" PRId32, signal);
@@ -94,12 +85,12 @@ static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t 
 
 struct view_amount view_item_how(const struct jobstack_item *item)
 {
-	return format_ending(item->outcome, item->exit_code, item->signal, item->reason);
+	return format_ending(item->outcome, item->exit_code, item->signal, item->cause);
 }
 
 struct view_amount view_failure_how(const struct jobstack_failure *f)
 {
-	return format_ending(f->outcome, f->exit_code, f->signal, f->reason);
+	return format_ending(f->outcome, f->exit_code, f->signal, f->cause);
 }
 
 const char *view_stack_word(enum jobstack_stack_state state)
@@ -115,6 +106,24 @@ const char *view_stack_word(enum jobstack_stack_state state)
 const char *view_stack_state(const struct jobstack_status *s)
 {
 	return s->state == JOBSTACK_OPEN && insight_stack_is_over(s) ? "finished" : view_stack_word(s->state);
+}
+
+const char *view_cause_word(enum jobstack_cause cause)
+{
+	static const char *const word[JOBSTACK_CAUSES] = {
+		[JOBSTACK_CAUSE_EXIT] = "exit",		  [JOBSTACK_CAUSE_SIGNAL] = "signal",
+		[JOBSTACK_CAUSE_TIMEOUT] = "timeout",	  [JOBSTACK_CAUSE_MEMORY] = "memory",
+		[JOBSTACK_CAUSE_KILLED] = "killed",	  [JOBSTACK_CAUSE_DEFERRED] = "deferred",
+		[JOBSTACK_CAUSE_NODE] = "node",		  [JOBSTACK_CAUSE_RESULT] = "result",
+		[JOBSTACK_CAUSE_START] = "start",	  [JOBSTACK_CAUSE_OUTPUT] = "output",
+		[JOBSTACK_CAUSE_WALL_TIME] = "wall_time", [JOBSTACK_CAUSE_STOPPED] = "stopped",
+		[JOBSTACK_CAUSE_LEASE] = "lease",	  [JOBSTACK_CAUSE_NODE_FAILED] = "node_failed",
+		[JOBSTACK_CAUSE_PREEMPTED] = "preempted", [JOBSTACK_CAUSE_CANCELLED] = "cancelled",
+		[JOBSTACK_CAUSE_WORKER] = "worker",	  [JOBSTACK_CAUSE_PAUSED] = "paused",
+		[JOBSTACK_CAUSE_OTHER] = "other",
+	};
+
+	return cause < JOBSTACK_CAUSES ? word[cause] : NULL;
 }
 
 const char *view_plural(uint64_t n)

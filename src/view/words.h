@@ -15,8 +15,8 @@
 const char *view_state_word(unsigned state);
 unsigned view_state_bit(const char *word, size_t len);
 
-/* Whether an attempt that failed for REASON (may be NULL) was ended by `jobstack kill`. */
-int view_was_killed(const char *reason);
+/* The word of a cause in list, export and JSON; NULL for NONE. */
+const char *view_cause_word(enum jobstack_cause cause);
 
 /* The word for an outcome (enum jobstack_verdict; NULL for -1), and the outcome for a word; -1 if it is not an outcome.
  */

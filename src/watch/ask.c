@@ -184,15 +184,17 @@ static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, 
 {
 	static const struct {
 		const char *state, *words;
-	} known[] = {{"CANCELLED", "job cancelled"},
-		     {"TIMEOUT", "wall time"},
-		     {"DEADLINE", "wall time"},
-		     {"OUT_OF_MEMORY", "out of memory"},
-		     {"PREEMPTED", "preempted"}};
+		enum jobstack_cause cause;
+	} known[] = {{"CANCELLED", "job cancelled", JOBSTACK_CAUSE_CANCELLED},
+		     {"TIMEOUT", "wall time", JOBSTACK_CAUSE_WALL_TIME},
+		     {"DEADLINE", "wall time", JOBSTACK_CAUSE_WALL_TIME},
+		     {"OUT_OF_MEMORY", "out of memory", JOBSTACK_CAUSE_MEMORY},
+		     {"PREEMPTED", "preempted", JOBSTACK_CAUSE_PREEMPTED}};
 	size_t i, n = sizeof(known) / sizeof(known[0]);
 
 	for (i = 0; i < n && strncmp(job->state, known[i].state, strlen(known[i].state)) != 0; i++)
 		;
+	s->cause = i < n ? known[i].cause : JOBSTACK_CAUSE_WORKER;
 	if (i < n)
 		(void)snprintf(text, JS_WATCH_REASON, "%s (Slurm job %" PRIu32 " %.64s)", known[i].words, s->job,
 			       job->state);
@@ -208,13 +210,15 @@ static void judge_job(struct inquiry *q, struct js_suspect *s, const struct js_s
 	    running = strcmp(job->state, "RUNNING") == 0 && !s->by_script;
 
 	s->hint[0] = '\0';
+	s->cause = JOBSTACK_CAUSE_NONE;
 	s->unclear = same && !job->terminal && strstr(job->state, "COMPLETING") != NULL;
 	if (same && job->terminal)
 		explain_error(job, s, s->hint);
-	else if (same && strncmp(job->state, "NODE_FAIL", 9) == 0)
+	else if (same && strncmp(job->state, "NODE_FAIL", 9) == 0) {
+		s->cause = JOBSTACK_CAUSE_NODE_FAILED;
 		(void)snprintf(s->hint, sizeof(s->hint), "node failed (Slurm job %" PRIu32 " %.64s)", s->job,
 			       job->state);
-	else if (job->found && !same && job->restarts > 0)
+	} else if (job->found && !same && job->restarts > 0)
 		(void)snprintf(s->hint, sizeof(s->hint), "its Slurm job %" PRIu32 " was requeued", s->job);
 	if (!(same && (job->terminal || running)) && !js_suspect_is(s) && s->hint[0] == '\0')
 		return;
@@ -237,6 +241,8 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 		s->unclear = 1;
 	else if (same && step->listed == 1 && s->connected == 0 && s->unclear == 0)
 		s->unclear = 2;
+	if (step->down == 1)
+		s->cause = JOBSTACK_CAUSE_NODE_FAILED;
 	if (step->down == 1)
 		(void)snprintf(s->hint, sizeof(s->hint), "node failed (%.200s)", s->node);
 	if (!same || step->listed != 0 || step->down != 0)

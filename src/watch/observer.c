@@ -118,7 +118,8 @@ static void tell_case(const struct js_round *round, const struct js_suspect *s, 
 					    s->killable,
 					    s->node,
 					    s->reason[0] != '\0' ? s->reason : NULL,
-					    s->hint[0] != '\0' ? s->hint : NULL};
+					    s->hint[0] != '\0' ? s->hint : NULL,
+					    s->cause != JOBSTACK_CAUSE_NONE ? s->cause : JOBSTACK_CAUSE_WORKER};
 
 	if (round->options->tell != NULL && is_of_round(round, s))
 		round->options->tell(round->options->tell_ctx, &found);
@@ -161,7 +162,9 @@ static int recover_worker(const struct js_round *round, const struct js_suspect 
 	int status = check_stop(round);
 
 	if (status == 0 && !round->options->dry_run)
-		status = jobstack_recover(round->handle, s->stack, s->worker, s->seq, s->reason, &taken, round->error);
+		status = jobstack_recover(round->handle, s->stack, s->worker, s->seq,
+					  s->cause != JOBSTACK_CAUSE_NONE ? s->cause : JOBSTACK_CAUSE_WORKER, s->reason,
+					  &taken, round->error);
 	if (status == JOBSTACK_NOTHING || (status == 0 && !is_of_round(round, s)))
 		return 0;
 	if (status != 0)
@@ -182,7 +185,7 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 	}
 	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
 		return 0;
-	status = jobstack_suspect(round->handle, s->stack, s->worker, s->seq, s->hint, round->error);
+	status = jobstack_suspect(round->handle, s->stack, s->worker, s->seq, s->cause, s->hint, round->error);
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
@@ -288,6 +291,7 @@ static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t s
 
 	if (s->by_script ? watched < SCRIPT_WATCH_US || s->silent_us <= s->lease_us : watched < s->lease_us)
 		return 0;
+	s->cause = s->noted_cause;
 	if (s->noted[0] != '\0')
 		(void)snprintf(s->reason, sizeof(s->reason), "%.200s: silent for %" PRId64 " s", s->noted,
 			       silent / JS_SECOND_US);

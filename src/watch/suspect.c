@@ -52,6 +52,7 @@ static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, con
 	copy_row_text(to->node, sizeof(to->node), w->node != NULL ? w->node : w->host != NULL ? w->host : "?");
 	copy_row_text(to->cluster, sizeof(to->cluster), w->cluster);
 	copy_row_text(to->noted, sizeof(to->noted), w->suspicion);
+	to->noted_cause = w->cause;
 }
 
 static int add_suspect(void *ctx, const struct jobstack_worker_row *w)

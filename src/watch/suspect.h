@@ -35,8 +35,10 @@ struct js_suspect {
 	int ended;	  /* processes left by its commands were killed */
 	int runs_here;	  /* nothing is recovered here now, whatever proves its death */
 	char host[256], boot[64], node[256], cluster[128];
-	char noted[JS_WATCH_REASON];  /* what an earlier round stored */
+	char noted[JS_WATCH_REASON]; /* what an earlier round stored */
+	enum jobstack_cause noted_cause;
 	char reason[JS_WATCH_REASON]; /* why it is known to be dead; "": it is not */
+	enum jobstack_cause cause;    /* of the death, or of what the hint says; NONE: no more is known */
 	char hint[JS_WATCH_REASON];   /* what else is known */
 };
 

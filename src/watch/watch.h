@@ -56,6 +56,7 @@ struct js_watch_case {
 	const char *node;   /* or host, or "?" */
 	const char *reason; /* the proof in words, as it is recorded; NULL: there is no proof */
 	const char *hint;   /* of a suspect: what is known besides its silence ("its node n3 is DOWN"); or NULL */
+	enum jobstack_cause cause; /* of its death */
 };
 typedef void js_watch_case_fn(void *ctx, const struct js_watch_case *found);
 

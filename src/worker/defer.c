@@ -17,7 +17,7 @@ static int count_defers(void *ctx, const struct jobstack_item *item)
 
 	if (item->outcome >= 0 && item->outcome != JOBSTACK_INTERRUPTED)
 		*n = 0;
-	else if (item->reason != NULL && strncmp(item->reason, DEFERRED, strlen(DEFERRED)) == 0)
+	else if (item->cause == JOBSTACK_CAUSE_DEFERRED)
 		++*n;
 	return 0;
 }
@@ -33,7 +33,7 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 		struct js_buf why = {0};
 		uint64_t before = 0;
 
-		if (strncmp(r->reason, DEFERRED, strlen(DEFERRED)) != 0 || o->verdict != JOBSTACK_INTERRUPTED)
+		if (o->cause != JOBSTACK_CAUSE_DEFERRED || o->verdict != JOBSTACK_INTERRUPTED)
 			continue;
 		/* a database that is away is waited for once, not for each entry */
 		if (none.code == 0 && o->attempt >= config->max_defers &&
@@ -51,7 +51,7 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 			box->dead++;
 			(void)pthread_mutex_unlock(&box->lock);
 		} else {
-			if (strcmp(r->reason, DEFERRED "exit 75") == 0 && o->err_tail.len > 0) {
+			if (o->exit_code == 75 && o->err_tail.len > 0) {
 				view_failed(&why, "", 0, r->reason, o->err_tail.data, o->err_tail.len);
 				(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)why.len - 3,
 					       why.data != NULL ? why.data + 2 : DEFERRED "exit 75)");

@@ -144,7 +144,7 @@ static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 	(void)snprintf(why, sizeof(why), "signal %u (%s)", info->ssi_signo,
 		       info->ssi_signo == SIGUSR1 ? "the wall time of the job is nearly over"
 						  : strsignal((int)info->ssi_signo));
-	mailbox_stop(s->box, LEAVE_SIGNAL, why, 0);
+	mailbox_stop(s->box, LEAVE_SIGNAL, why, info->ssi_signo);
 }
 
 void entries_read_signals(struct supervisor *s)

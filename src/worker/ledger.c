@@ -16,6 +16,7 @@
 #include "worker/speaker.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -565,16 +566,35 @@ static int work_through(struct ledger *l)
 	return status;
 }
 
+static enum jobstack_cause cause_of_end(const struct mailbox *box)
+{
+	switch (box->leaving) {
+	case LEAVE_HALTED:
+	case LEAVE_PAUSING: return JOBSTACK_CAUSE_PAUSED;
+	case LEAVE_TIME: return JOBSTACK_CAUSE_WALL_TIME;
+	case LEAVE_SIGNAL: return box->why_number == SIGUSR1 ? JOBSTACK_CAUSE_WALL_TIME : JOBSTACK_CAUSE_STOPPED;
+	case LEAVE_COMMAND: return JOBSTACK_CAUSE_START;
+	case LEAVE_OUTPUT: return JOBSTACK_CAUSE_OUTPUT;
+	case LEAVE_NODE: return JOBSTACK_CAUSE_NODE;
+	case LEAVE_ELSEWHERE:
+	case LEAVE_MACHINE: return JOBSTACK_CAUSE_OTHER;
+	case LEAVE_KEEPER: return JOBSTACK_CAUSE_WORKER;
+	case LEAVE_FENCED:
+	case LEAVE_DATABASE: return JOBSTACK_CAUSE_LEASE;
+	default: return JOBSTACK_CAUSE_NONE;
+	}
+}
+
 /* Ends the worker's row: as of a worker that leaves or, if its keeper was killed, as of one that was killed. */
 static int end_row(struct ledger *l, struct step *s)
 {
 	unsigned char token[16];
 
 	if (l->box->leaving != LEAVE_KEEPER)
-		return jobstack_worker_end(l->worker, s->outcomes, s->n, l->box->why, &l->error);
+		return jobstack_worker_end(l->worker, s->outcomes, s->n, cause_of_end(l->box), l->box->why, &l->error);
 	jobstack_worker_token(l->worker, token);
 	return jobstack_replay(l->handle, l->config->stack, jobstack_worker_id(l->worker), token, s->outcomes, s->n,
-			       l->box->why, NULL, &l->error);
+			       JOBSTACK_CAUSE_WORKER, l->box->why, NULL, &l->error);
 }
 
 /* Ends the row, with the last outcomes. */

@@ -226,6 +226,7 @@ static int post_unstarted(struct mailbox *box, struct parcel *parcel, const stru
 	back.attempt = entry->attempt;
 	if (jobstack_kill_wanted(box->kills, entry->entry, entry->attempt, why)) {
 		back.verdict = JOBSTACK_FAILED;
+		back.cause = JOBSTACK_CAUSE_KILLED;
 		back.fatal = 1;
 		back.reason = why;
 		back.started_us = back.ended_us = jobstack_now_us();

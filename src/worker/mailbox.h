@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define REASON_MAX 256
-#define DEFERRED "deferred: " /* how the reason of an outcome begins that exit 75 or --defer-match has made */
+#define DEFERRED "deferred: " /* how the reason of one begins that asked to be tried later */
 /* After so many losses an entry runs with the other slots empty, so that no other entry is lost with it. */
 #define ALONE_LOSSES 2
 

@@ -101,7 +101,7 @@ static void record_refusal(struct run *r, const struct jobstack_error *why)
 		return;
 	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, advice_remedy(&r->config, why));
 	if (jobstack_worker_begin(r->handle, r->config.stack, &r->options, &worker, &ignored) == 0)
-		(void)jobstack_worker_end(worker, NULL, 0, reason, &ignored);
+		(void)jobstack_worker_end(worker, NULL, 0, JOBSTACK_CAUSE_START, reason, &ignored);
 	jobstack_worker_free(worker);
 }
 

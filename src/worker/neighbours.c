@@ -35,12 +35,12 @@ static void note_failure(struct ledger *l, const struct result *r)
 /* The failure R costs its entry no attempt. */
 static void spare(struct ledger *l, struct result *r)
 {
-	size_t len = strlen(JOBSTACK_NOT_COUNTED);
+	char plain[REASON_MAX];
 
-	memmove(r->reason + len, r->reason, sizeof(r->reason) - len);
-	memcpy(r->reason, JOBSTACK_NOT_COUNTED, len);
-	r->reason[sizeof(r->reason) - 1] = '\0';
+	memcpy(plain, r->reason, sizeof(plain));
+	(void)snprintf(r->reason, sizeof(r->reason), "not counted: %.200s", plain);
 	r->outcome.verdict = JOBSTACK_INTERRUPTED;
+	r->outcome.cause = JOBSTACK_CAUSE_NODE;
 	r->outcome.later = 2;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->failed--;

@@ -318,14 +318,14 @@ const char *outbox_path(const struct outbox *o)
 }
 
 /* Delivers all outcomes of SPOOL; BECAME counts them by result. */
-static int deliver_outcomes(struct jobstack *handle, const struct js_spool *spool, const char *reason,
-			    size_t became[JOBSTACK_TOO_LATE + 1], struct jobstack_error *error)
+static int deliver_outcomes(struct jobstack *handle, const struct js_spool *spool, enum jobstack_cause cause,
+			    const char *reason, size_t became[JOBSTACK_TOO_LATE + 1], struct jobstack_error *error)
 {
 	const struct js_spool_head *head = &spool->head;
 	enum jobstack_replayed *results = calloc(spool->n + 1, sizeof(*results));
 	int status = results == NULL ? js_error_memory(error)
 				     : jobstack_replay(handle, head->stack, head->worker, head->token, spool->outcomes,
-						       spool->n, reason, results, error);
+						       spool->n, cause, reason, results, error);
 
 	for (size_t i = 0; status >= 0 && i < spool->n; i++)
 		became[results[i]]++;
@@ -345,7 +345,7 @@ int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struc
 		return js_error_memory(error);
 	spool.outcomes = w.outcomes;
 	spool.n = w.n;
-	status = deliver_outcomes(handle, &spool, NULL, became, error);
+	status = deliver_outcomes(handle, &spool, JOBSTACK_CAUSE_NONE, NULL, became, error);
 	/* a conflict: the database has forgotten this worker, and the spool is the only trace of these outcomes */
 	*late = status == JOBSTACK_ECONFLICT ? w.n : became[JOBSTACK_TOO_LATE];
 	if (status >= 0 && o->file != NULL)
@@ -360,14 +360,14 @@ void outbox_free(struct outbox *o)
 	o->file = NULL;
 }
 
-int outbox_deliver(struct jobstack *handle, const char *path, const char *reason, uint64_t *n,
-		   struct jobstack_error *error)
+int outbox_deliver(struct jobstack *handle, const char *path, enum jobstack_cause cause, const char *reason,
+		   uint64_t *n, struct jobstack_error *error)
 {
 	size_t became[JOBSTACK_TOO_LATE + 1] = {0};
 	struct js_spool spool;
 	int status = js_spool_load(path, &spool, error);
 
-	JS_THEN(status, deliver_outcomes(handle, &spool, reason, became, error));
+	JS_THEN(status, deliver_outcomes(handle, &spool, cause, reason, became, error));
 	*n += became[JOBSTACK_REPLAYED];
 	if (status >= 0)
 		(void)unlink(path);

@@ -68,5 +68,5 @@ void outbox_free(struct outbox *outbox);
 /* In the keeper, when the worker was killed and no process of it is left: delivers the spool PATH and removes it.  What
  * else the worker held is lost for REASON.  *N grows by the outcomes that were delivered.  Returns 0; 1
  * if some came too late; or a negative code, and then the spool is still there. */
-int outbox_deliver(struct jobstack *handle, const char *path, const char *reason, uint64_t *n,
-		   struct jobstack_error *error);
+int outbox_deliver(struct jobstack *handle, const char *path, enum jobstack_cause cause, const char *reason,
+		   uint64_t *n, struct jobstack_error *error);

@@ -105,6 +105,7 @@ int recovery_look(const struct config *config, struct keeper_page *page)
 struct killed {
 	const struct config *config;
 	const struct keeper_page *page;
+	enum jobstack_cause cause;
 	char reason[128];
 	uint64_t requeued, delivered; /* entries */
 };
@@ -115,11 +116,11 @@ static int try_requeue(struct killed *k, struct jobstack_error *error)
 	int status = recovery_connect(k->config, 0, &handle, error), spooled = status == 0 && k->page->spools;
 
 	if (spooled)
-		status = outbox_deliver(handle, k->page->spool, k->reason, &k->delivered, error);
+		status = outbox_deliver(handle, k->page->spool, k->cause, k->reason, &k->delivered, error);
 	if (status == 0 || (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* a spool that can't be used */
 		js_error_clear(error);
-		status = jobstack_recover_own(handle, k->config->stack, k->page->worker, k->page->token, k->reason,
-					      &k->requeued, error);
+		status = jobstack_recover_own(handle, k->config->stack, k->page->worker, k->page->token, k->cause,
+					      k->reason, &k->requeued, error);
 	}
 	jobstack_free(handle);
 	return status;
@@ -171,6 +172,8 @@ static void requeue_killed(struct killed *k)
 void recovery_of_killed(const struct config *config, const struct keeper_page *page, const struct keeper_end *end)
 {
 	struct killed k = {.config = config, .page = page};
+
+	k.cause = end->oom ? JOBSTACK_CAUSE_MEMORY : JOBSTACK_CAUSE_WORKER;
 
 	(void)snprintf(k.reason, sizeof(k.reason), "the worker was killed by signal %d (%s)%s", end->signal,
 		       strsignal(end->signal), end->oom ? ", out of memory" : "");

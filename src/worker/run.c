@@ -557,7 +557,7 @@ int run_work(struct run *r, struct jobstack_error *error)
 	if (status == 0) {
 		print_summary(r, js_clock_mono_us() - began);
 		status = choose_exit_status(r);
-	} else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
+	} else if (jobstack_worker_end(r->ledger.worker, NULL, 0, JOBSTACK_CAUSE_OTHER, error->text, &ignored) == 0)
 		r->keeper.page->worker = 0; /* it has claimed nothing */
 	/* a thread hangs in a call: nothing that it uses may be freed */
 	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signal.h"
 #include "worker/persistent.h"
 #include "worker/speaker.h"
 
@@ -238,6 +239,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
+		outcome->cause = JOBSTACK_CAUSE_START;
 		outcome->fatal = 1;
 		outcome->reason = "not run: its arguments are too long";
 		return SLOT_OUTCOME;
@@ -248,6 +250,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 		js_spawn_error(argv[0], -pid, error);
 		(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "%s", error->text);
 		outcome->verdict = JOBSTACK_FAILED;
+		outcome->cause = JOBSTACK_CAUSE_START;
 		outcome->reason = slot->err_tail;
 		return SLOT_OUTCOME;
 	}
@@ -276,6 +279,7 @@ static int has_fields(const struct config *config, struct slot *slot, struct job
 	(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "not run: it has %u %s, but the command needs {%u}", n,
 		       n == 1 ? "field" : "fields", config->last_field);
 	outcome->verdict = JOBSTACK_FAILED;
+	outcome->cause = JOBSTACK_CAUSE_START;
 	outcome->fatal = 1; /* its fields will not change */
 	outcome->reason = slot->err_tail;
 	return 0;
@@ -295,6 +299,7 @@ enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobst
 	outcome->reason = slot->killed[0] != '\0' ? slot->killed : mailbox_refusal(slot->parcel, slot->entry);
 	if (outcome->reason != NULL) {
 		outcome->verdict = JOBSTACK_FAILED;
+		outcome->cause = slot->killed[0] != '\0' ? JOBSTACK_CAUSE_KILLED : JOBSTACK_CAUSE_START;
 		outcome->fatal = 1;
 		return SLOT_OUTCOME;
 	}
@@ -321,17 +326,18 @@ enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobst
 /* The outcome of a command that the worker ended, or lost. */
 static const struct {
 	enum jobstack_verdict verdict;
+	enum jobstack_cause cause;
 	int always; /* even if the command exited with 0 */
 	const char *reason;
 } by_ending[] = {
-	[ENDING_TIMEOUT] = {JOBSTACK_FAILED, 1, ""}, /* says how long it ran */
-	[ENDING_KILL] = {JOBSTACK_FAILED, 1, ""},    /* says who asked for it */
-	[ENDING_MUTE] = {JOBSTACK_FAILED, 1,
+	[ENDING_TIMEOUT] = {JOBSTACK_FAILED, JOBSTACK_CAUSE_TIMEOUT, 1, ""}, /* says how long it ran */
+	[ENDING_KILL] = {JOBSTACK_FAILED, JOBSTACK_CAUSE_KILLED, 1, ""},     /* says who asked for it */
+	[ENDING_MUTE] = {JOBSTACK_FAILED, JOBSTACK_CAUSE_RESULT, 1,
 			 "it closed its standard input or output without an answer, and did not end"},
-	[ENDING_UNASKED] = {JOBSTACK_FAILED, 1, "it answered before it had read the request"},
-	[ENDING_KEEPER] = {JOBSTACK_LOST, 0, ""},
-	[ENDING_LEASE] = {JOBSTACK_INTERRUPTED, 0, "the lease could not be kept"},
-	[ENDING_DRAIN] = {JOBSTACK_INTERRUPTED, 0, "the worker was told to end by a signal"},
+	[ENDING_UNASKED] = {JOBSTACK_FAILED, JOBSTACK_CAUSE_RESULT, 1, "it answered before it had read the request"},
+	[ENDING_KEEPER] = {JOBSTACK_LOST, JOBSTACK_CAUSE_WORKER, 0, ""},
+	[ENDING_LEASE] = {JOBSTACK_INTERRUPTED, JOBSTACK_CAUSE_LEASE, 0, "the lease could not be kept"},
+	[ENDING_DRAIN] = {JOBSTACK_INTERRUPTED, JOBSTACK_CAUSE_STOPPED, 0, "the worker was told to end by a signal"},
 };
 
 _Static_assert(sizeof(by_ending) / sizeof(by_ending[0]) == ENDING_UNASKED + 1, "each ending has a meaning");
@@ -342,12 +348,15 @@ static void judge_ended(const struct supervisor *s, const struct slot *slot, enu
 	const char *words = by_ending[ending].reason;
 
 	o->verdict = by_ending[ending].verdict;
+	o->cause = by_ending[ending].cause;
 	o->fatal = ending == ENDING_KILL;
 	if (ending == ENDING_DRAIN) {
 		o->loss = guard_never_fits(&s->box->guard, slot->started_us, ended_us);
-		if (o->loss || guard_is_over(&s->box->guard, ended_us))
+		if (o->loss || guard_is_over(&s->box->guard, ended_us)) {
+			o->cause = JOBSTACK_CAUSE_WALL_TIME;
 			words = o->loss ? "wall time: the entry did not finish in the time of a whole job"
 					: "wall time";
+		}
 	}
 	if (ending == ENDING_TIMEOUT)
 		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(ended_us - slot->started_us) / 1e6);
@@ -361,6 +370,7 @@ static void judge_failed(struct supervisor *s, const struct slot *slot, const st
 {
 	o->verdict = r->exit_code == 75 ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
 	o->later = r->exit_code == 75;
+	o->cause = o->later ? JOBSTACK_CAUSE_DEFERRED : r->signal != 0 ? JOBSTACK_CAUSE_SIGNAL : JOBSTACK_CAUSE_EXIT;
 	o->fatal = !o->later && config_is_fatal(s->config, r->exit_code);
 	if (answer != NULL && answer->message[0] != '\0')
 		(void)snprintf(reason, REASON_MAX, "%s%s", o->later ? DEFERRED : "", answer->message);
@@ -368,13 +378,14 @@ static void judge_failed(struct supervisor *s, const struct slot *slot, const st
 		(void)snprintf(reason, REASON_MAX, DEFERRED "exit 75");
 	else if (answer != NULL)
 		(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
-	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&s->oom, r))
+	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&s->oom, r)) {
+		o->cause = JOBSTACK_CAUSE_MEMORY;
 		(void)snprintf(reason, REASON_MAX, "out of memory");
-	else if (r->signal != 0)
-		(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
-	else
-		(void)snprintf(reason, REASON_MAX, "exit %d%s", r->exit_code,
-			       slot->persistent != NULL ? " without an answer" : "");
+	} else if (r->signal == 0 && slot->persistent != NULL) {
+		o->cause = r->exit_code == 0 ? JOBSTACK_CAUSE_RESULT : o->cause;
+		(void)snprintf(reason, REASON_MAX, "exit %d without an answer", r->exit_code);
+	} else
+		js_ending_words(reason, r->exit_code, r->signal);
 }
 
 static void judge_end(struct supervisor *s, const struct slot *slot, const struct js_reaped *r,
@@ -467,7 +478,7 @@ static void take_pipe_failure(const struct config *config, struct jobstack_outco
 	const char *text = o->err_tail.data, *line;
 	size_t len = o->err_tail.len;
 
-	if (!config->shell || len == 0 || strncmp(reason, "exit ", 5) != 0 || text[len - 1] != '\n')
+	if (!config->shell || len == 0 || o->cause != JOBSTACK_CAUSE_EXIT || text[len - 1] != '\n')
 		return;
 	line = memrchr(text, '\n', len - 1);
 	line = line != NULL ? line + 1 : text;
@@ -503,6 +514,7 @@ static void defer_if_matched(const struct config *config, const struct slot *slo
 	if (!matched)
 		return;
 	o->verdict = JOBSTACK_INTERRUPTED;
+	o->cause = JOBSTACK_CAUSE_DEFERRED;
 	o->later = 1;
 	o->fatal = 0;
 	(void)snprintf(reason, REASON_MAX, DEFERRED "it printed \"%.*s\"",
@@ -559,6 +571,7 @@ static int find_full(const struct supervisor *s, const struct slot *slot, int st
 	if (status == 0)
 		return 0;
 	o->verdict = JOBSTACK_INTERRUPTED;
+	o->cause = JOBSTACK_CAUSE_OUTPUT;
 	o->fatal = 0;
 	(void)snprintf(reason, REASON_MAX, "%.*s", REASON_MAX - 1, error->text);
 	return status;
@@ -574,6 +587,7 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 
 	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && find_result(s, slot, 0, name) == 0) {
 		o->verdict = JOBSTACK_FAILED;
+		o->cause = JOBSTACK_CAUSE_RESULT;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing: %s", name);
 	}
 	status = keep_output(s, slot, r, o, kept, error);
@@ -591,6 +605,7 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 		js_capture_next(slot->capture);
 	if (status != 0) {
 		o->verdict = JOBSTACK_INTERRUPTED;
+		o->cause = JOBSTACK_CAUSE_OUTPUT;
 		o->log_at = o->log_out = o->log_err = o->err_at = -1;
 		(void)snprintf(reason, REASON_MAX, "its output could not be kept");
 	}

@@ -76,6 +76,7 @@ static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 	outcome.started_us = slot->started_us;
 	outcome.ended_us = slot->ended_us;
 	outcome.verdict = JOBSTACK_INTERRUPTED;
+	outcome.cause = slot->call == CALL_START ? JOBSTACK_CAUSE_START : JOBSTACK_CAUSE_OUTPUT;
 	outcome.reason = slot->call == CALL_START ? "its command could not be started: a file system does not answer"
 						  : "its output could not be kept: a file system does not answer";
 	(void)pthread_mutex_lock(&s->box->lock);

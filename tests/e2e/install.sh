@@ -49,7 +49,7 @@ is 'the shared library shows nothing but the API' "$(nm -D --defined-only "$libs
 
 mv prefix moved
 export PATH=$PWD/moved/bin:$PATH
-schema=moved/share/jobstack/schema/0001_initial.sql
+schema=moved/share/jobstack/schema/jobstack.sql
 cp "$schema" kept.sql
 sed -i '1i THIS IS NOT SQL;' "$schema"
 check 'a prefix that moved: its own schema is read' fails_with 70 jobstack init

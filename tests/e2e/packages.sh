@@ -19,7 +19,7 @@ has() { # PACKAGE FILE...
 	for file; do [[ $all == *$'\n'"./usr/$file"$'\n'* ]] || { echo "$file is not in $package" && return 1; }; done
 }
 check 'jobstack has the tools and what they need' has jobstack bin/jobstack bin/jobstack-worker bin/jobstack-top \
-	share/jobstack/schema/0001_initial.sql share/jobstack/shims/jobstack_persistent.py
+	share/jobstack/schema/jobstack.sql share/jobstack/shims/jobstack_persistent.py
 check '... pages, completions, units, documents' has jobstack share/man/man1/jobstack.1.gz share/man/man1/jobstack-push.1.gz \
 	share/man/man1/jobstack-worker.1.gz share/man/man7/jobstack.7.gz share/bash-completion/completions/jobstack \
 	share/bash-completion/completions/jobstack-worker share/zsh/vendor-completions/_jobstack \

@@ -64,8 +64,8 @@ class Plant:
 				 status=status, late=True)
 
 	def attempt_more(self, attempt, outcome, final):
-		self.sql("INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended) "
-			 "VALUES(0,%d,%d,%d,%d,%d,%d,0,NOW(6))" % (self.stack_id, self.entry, attempt, self.worker, outcome, final))
+		self.sql("INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended) "
+			 "VALUES(%d,%d,%d,%d,%d,%d,0,NOW(6))" % (self.stack_id, self.entry, attempt, self.worker, outcome, final))
 
 	def plant(self, what):
 		last = self.ended + 10 ** 12

@@ -100,11 +100,11 @@ make() {
 			VALUES(4,REPEAT('v',16),7,9,0,NOW(),NOW(),300000000,1,5,1,NOW());
 		INSERT INTO claim VALUES(7,5,9,6,9,NULL,3,1,0,0,0,NOW());
 		INSERT INTO dead VALUES(7,4,1,0,'fatal exit',NULL,NULL,0);
-		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended)
-			VALUES(0,7,1,1,4,0,1,NOW()),(0,7,2,1,4,1,0,NOW()),(0,7,2,2,4,0,1,NOW()),(0,7,3,1,5,0,1,NOW()),(0,7,4,1,4,1,0,NOW()),
-			(0,7,5,1,5,1,0,NOW()),(0,7,6,1,5,0,1,NOW()),(0,7,20,1,5,0,0,NOW()),(0,7,22,1,5,0,0,NOW()),(0,7,24,1,5,0,0,NOW());
-		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended)
-			SELECT 0,7,seq,1,5,0,1,NOW() FROM $(numbers 21 29) WHERE seq NOT IN(22,24);
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended)
+			VALUES(7,1,1,4,0,1,NOW()),(7,2,1,4,1,0,NOW()),(7,2,2,4,0,1,NOW()),(7,3,1,5,0,1,NOW()),(7,4,1,4,1,0,NOW()),
+			(7,5,1,5,1,0,NOW()),(7,6,1,5,0,1,NOW()),(7,20,1,5,0,0,NOW()),(7,22,1,5,0,0,NOW()),(7,24,1,5,0,0,NOW());
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended)
+			SELECT 7,seq,1,5,0,1,NOW() FROM $(numbers 21 29) WHERE seq NOT IN(22,24);
 		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,1,0,IF($1,-5,5),5,5,NULL,2,1,0,NOW(),NULL),(7,0,0,IF($1,-10,19),10,19,NULL,1,0,0,NULL,NULL),
 			(7,2,-3,IF($1,-30,34),30,34,NULL,1,0,0,NULL,3),
 			(7,0,0,IF($1,-20,24),0,2,'0000000014,0000000016,0000000018,',2,0,0,NULL,NULL);
@@ -172,15 +172,15 @@ hurt 'a claim with a wrong attempt' attempt 8 'claim 9 of worker 5 for attempt 2
 hurt 'a span with a wrong attempt' attempt 14 'pos 19 for attempt 3; attempts on record: none' \
 	'UPDATE span SET attempt=3 WHERE pos=19'
 hurt 'an attempt too many' attempt 24 'pos 24 for attempt 2; attempts on record: 1 done, 2 failed' \
-	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,24,2,5,1,0,NOW())'
+	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,24,2,5,1,0,NOW())'
 hurt 'an attempt above the claim' attempt 7 'claim 9 of worker 5 for attempt 1; attempts on record: 3 failed' \
-	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,7,3,5,1,0,NOW())'
+	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,7,3,5,1,0,NOW())'
 hurt 'an attempt in between is gone' attempt 2 'done entries by attempt 2; attempts on record: 2 done' 'DELETE FROM attempt WHERE entry_id=2 AND attempt=1'
 hurt 'two ends' doubled 2 'by attempt 1, and in the done entries by attempt 2' 'UPDATE attempt SET final=1 WHERE entry_id=2'
 hurt 'an end before the end' attempt 3 'done entries by attempt 1; attempts on record: 1 done, 2 failed' \
-	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,3,2,5,1,0,NOW())'
+	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,3,2,5,1,0,NOW())'
 hurt 'an attempt 0' attempt 11 'attempts on record: 0 failed' \
-	'INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,11,0,5,1,0,NOW())'
+	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,11,0,5,1,0,NOW())'
 hurt 'a failure that ends it' attempt 1 'done entries by attempt 1; attempts on record: 1 failed' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
 hurt 'dead by another attempt' attempt 4 'dead entries after attempt 2; attempts on record: 1 failed' 'UPDATE dead SET attempt=2'
 hurt 'counted what never was' attempt 5 'counts 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
@@ -257,7 +257,7 @@ sql 'DELETE FROM entry WHERE entry_id>32'
 like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: there is no such entry, .*the held row'
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
-	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,99,1,5,1,0,NOW());
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,99,1,5,1,0,NOW());
 	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL,0);
 	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"

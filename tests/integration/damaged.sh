@@ -21,8 +21,8 @@ make() { # SQL
 			(52,REPEAT('b',16),7,9,0,NOW(),NOW()-INTERVAL 1 HOUR,1000000,1,0,NULL),
 			(53,REPEAT('c',16),7,9,0,NOW(),NOW()-INTERVAL 1 HOUR,1000000,1,0,NULL);
 		INSERT INTO claim VALUES(7,52,70,81,85,NULL,5,1,0,0,0,NOW()),(7,53,9,71,75,NULL,5,1,0,0,0,NOW());
-		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended)
-			SELECT 0,7,seq,1,51,0,1,NOW() FROM $(numbers 1 54);
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended)
+			SELECT 7,seq,1,51,0,1,NOW() FROM $(numbers 1 54);
 		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses) VALUES(7,0,0,70,55,70,NULL,1,0,0),
 			(7,0,0,80,76,80,NULL,1,0,0),(7,0,0,90,86,90,NULL,1,0,0); $1"
 }
@@ -94,7 +94,7 @@ make 'DELETE FROM claim; DELETE FROM worker WHERE worker_id<>51; DELETE FROM spa
 worker -s torn --slots 3 --batch 3 -- sh -c 'touch "began${1##*/}"; until [ -e go ]; do sleep 0.05; done' - {} >worker.out 2>&1 &
 all_run() { [[ -e began55 && -e began56 && -e began57 ]]; }
 check 'three run' wait_for 20 all_run
-sql "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,7,56,1,51,0,1,NOW());
+sql "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,56,1,51,0,1,NOW());
 	UPDATE stack SET done=done+1; UPDATE worker SET done=done+1 WHERE worker_id=51"
 touch go
 wait $!

@@ -109,8 +109,8 @@ check 'it balances' jobstack check -q -s f
 # ---- a long stack, in which every entry is dead, against grep
 seq -f '/long/%.0f' 45000 | tee long | jobstack push -q -s long
 sql "SELECT stack_id INTO @s FROM stack WHERE name='long'; DELETE FROM span WHERE stack_id=@s;
-	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended)
-		SELECT 0,@s,entry_id,1,0,1,0,entry_id%7,UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s;
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended)
+		SELECT @s,entry_id,1,0,1,0,entry_id%7,UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s;
 	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s;
 	UPDATE stack SET dead=45000 WHERE stack_id=@s"
 check 'its ledger' jobstack check -q -s long
@@ -138,7 +138,7 @@ for order in '' --lifo; do
 	sql "SET @s=(SELECT stack_id FROM stack WHERE name='alone$order'); DELETE FROM span WHERE stack_id=@s;
 		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,entry_id<=5,IF('$order'='',1,-1)*IF(entry_id=20,305,10*CAST(entry_id AS SIGNED)),
 			entry_id,entry_id,1+(entry_id=8),0,0,UTC_TIMESTAMP(6)+INTERVAL 1 HOUR FROM entry WHERE stack_id=@s;
-		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,@s,8,1,0,1,0,UTC_TIMESTAMP(6))"
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(@s,8,1,0,1,0,UTC_TIMESTAMP(6))"
 	is "each that waits is told once, with its attempt $order" "$(jobstack list -q -s "alone$order" -t waiting -o entry,attempt | sort -n | md5sum)" \
 		"$(seq 250 | awk '{ print $1 "\t" ($1 == 8) }' | md5sum)"
 	# told in the order in which they would be popped, also where that goes neither up nor down

@@ -35,17 +35,6 @@ check "another stack's" says 2 'belongs to another stack' jobstack export -s b -
 check 'a cursor that the database has forgotten' says 1 'the database was set back' jobstack export -s a --after "${last%%.*}.99999.1.1"
 check 'entries' says 2 'are for attempts, not for --what entries' jobstack export -s a --after 0 --what entries
 
-# ---- what was recorded before there was a stream comes first
-numbered 1 300 | jobstack push -q -s old
-check 'a history' worker -s old --max-entries 200 -- sh -c 'test $((JOBSTACK_ENTRY%9)) != 1'
-sql 'DELETE c FROM closed c JOIN stack USING(stack_id) WHERE name="old"; UPDATE attempt JOIN stack USING(stack_id) SET listed=0 WHERE name="old"; UPDATE stack SET history=tail WHERE name="old"'
-check '... and more' worker -s old -- true
-check 'both' eval 'jobstack export -s old --after 0 --json >old.jsonl'
-is '... are there, each once' "$(same old old.jsonl)" ''
-is '... in order' "$(jq -r .cursor old.jsonl | cut -d. -f2 | sort -nc && echo sorted)" sorted
-check '... going on in the middle of the first' eval 'head -n 77 old.jsonl >some.jsonl; jobstack export -s old --json --after "$(tail -n 1 some.jsonl | jq -r .cursor)" >>some.jsonl'
-is '... too' "$(cmp old.jsonl some.jsonl && echo same)" same
-
 # ---- a follower that is killed, workers that are killed, a server that is killed
 : >out.jsonl
 follow() { # goes on behind the last complete line

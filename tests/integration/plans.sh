@@ -60,7 +60,7 @@ check '... finds its rows' plans
 # Entries are chosen among as many: no query looks at more than a piece of them, whether few fit or none.
 sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) WHERE name='deep' AND ids IS NULL AND class=0 AND hi-lo>50000 LIMIT 1;
 	DELETE FROM span WHERE stack_id=@s AND lo=@lo;
-	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended) SELECT 0,@s,entry_id,1,1,1,0,entry_id%100,
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended) SELECT @s,entry_id,1,1,1,0,entry_id%100,
 		UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
 	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
 	UPDATE stack SET dead=dead+@hi-@lo+1 WHERE stack_id=@s;

@@ -105,12 +105,12 @@ check 'the ledger balances' jobstack check
 # many that can go, between many that can't: of 4,500 every fifth is dead, and every third was done at its second attempt
 numbered 1 4500 | jobstack push -q -s mixed >/dev/null
 sql "SET @s=(SELECT stack_id FROM stack WHERE name='mixed'); DELETE FROM span WHERE stack_id=@s;
-	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,entry_id,1,1,0,IF(entry_id%3 AND entry_id%5,0,1),IF(entry_id%3 AND entry_id%5,1,0),
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT @s,entry_id,1,1,IF(entry_id%3 AND entry_id%5,0,1),IF(entry_id%3 AND entry_id%5,1,0),
 		UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s;
-	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,entry_id,2,1,0,0,1,UTC_TIMESTAMP(6) FROM entry
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT @s,entry_id,2,1,0,1,UTC_TIMESTAMP(6) FROM entry
 		WHERE stack_id=@s AND entry_id%3=0 AND entry_id%5<>0;
 	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id%5=0;
-	UPDATE stack SET done=3600,dead=900,history=tail WHERE stack_id=@s"
+	UPDATE stack SET done=3600,dead=900 WHERE stack_id=@s"
 check 'a mixed stack balances' jobstack check -s mixed
 is '... its done ones go' "$(pruned mixed --older-than 0)" '3600 4800 0 0'
 is '... and only they' "$(ledger mixed) $(rows mixed attempt) $(rows mixed entry)" '0 900 0 0 0 0 900 900'
@@ -119,11 +119,11 @@ check '... it still balances' jobstack check -s mixed
 # an entry whose attempts are in two pages of those that are read (20,000), and one that has more than a page
 numbered 1 10002 | jobstack push -q -s pages >/dev/null
 sql "SET @s=(SELECT stack_id FROM stack WHERE name='pages'); DELETE FROM span WHERE stack_id=@s;
-	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,entry_id,k,1,0,k=1 AND entry_id>1,k=2 OR entry_id=1,UTC_TIMESTAMP(6)
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT @s,entry_id,k,1,k=1 AND entry_id>1,k=2 OR entry_id=1,UTC_TIMESTAMP(6)
 		FROM entry JOIN (SELECT 1 k UNION SELECT 2) n WHERE stack_id=@s AND entry_id<10002 AND (k=1 OR entry_id>1);
-	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,10002,entry_id+k,1,0,3,0,UTC_TIMESTAMP(6)
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT @s,10002,entry_id+k,1,3,0,UTC_TIMESTAMP(6)
 		FROM entry JOIN (SELECT 0 k UNION SELECT 10002 UNION SELECT 20004) n WHERE stack_id=@s;
-	UPDATE attempt SET outcome=0,final=1 WHERE stack_id=@s AND entry_id=10002 AND attempt=30006; UPDATE stack SET done=10002,history=tail WHERE stack_id=@s"
+	UPDATE attempt SET outcome=0,final=1 WHERE stack_id=@s AND entry_id=10002 AND attempt=30006; UPDATE stack SET done=10002 WHERE stack_id=@s"
 is 'more than a page goes' "$(pruned pages --older-than 0 --dry-run) $(pruned pages --older-than 0)" '10002 50007 0 0 10002 50007 0 0'
 is '... and nothing is left' "$(ledger pages) $(rows pages attempt) $(rows pages entry)" '0 0 0 0 0 0 0 0'
 

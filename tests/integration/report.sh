@@ -149,8 +149,8 @@ like '... and it says so' "$(jobstack report -s bad)" 'wasted: .*100.0 %.*failed
 made_up many
 ten='(SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7)'
 sql "INSERT INTO entry SELECT $ID,1+a.d+8*b.d+64*c.d+512*e.d,CONCAT('/d/',1+a.d+8*b.d+64*c.d+512*e.d) FROM $ten a,$ten b,$ten c,$ten e;
-INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,signo,reason,started,ended,user_us,system_us,maxrss_kib,read_bytes,write_bytes)
-SELECT 0,$ID,n,1,$WORKER+n%3,o,o=0,IF(o=1 AND n%2=0,n%5+1,NULL),IF(o=1 AND n%2=1,n%2+8,NULL),NULL,IF(o=2 AND n%3=0,NULL,began),began+INTERVAL us MICROSECOND,IF(o=2,NULL,us DIV 2),
+INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,signo,reason,started,ended,user_us,system_us,maxrss_kib,read_bytes,write_bytes)
+SELECT $ID,n,1,$WORKER+n%3,o,o=0,IF(o=1 AND n%2=0,n%5+1,NULL),IF(o=1 AND n%2=1,n%2+8,NULL),NULL,IF(o=2 AND n%3=0,NULL,began),began+INTERVAL us MICROSECOND,IF(o=2,NULL,us DIV 2),
 	IF(o=2,NULL,us DIV 10),IF(o=2,NULL,1000+r%50000),IF(o=2,NULL,n*1000),IF(o=2,NULL,n)
 FROM (SELECT entry_id n,CRC32(entry_id) r,IF(entry_id%7<>0,0,1+(entry_id DIV 7)%2) o,FLOOR(POW(10,CRC32(entry_id)%8+CRC32(entry_id*3)%1000/1000)) us,
 	'2026-11-01'+INTERVAL (CRC32(entry_id*5)%86400) SECOND began FROM entry WHERE stack_id=$ID) x"
@@ -265,8 +265,8 @@ like '... in the report' "$(jobstack report -s many --within 10s)" 'no number of
 # ---- memory that does not grow: 4,096 and 131,072 attempts
 made_up large
 sql "INSERT INTO entry SELECT $ID,entry_id,datapath FROM entry JOIN stack USING(stack_id) WHERE name='many';
-INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,maxrss_kib,log_at,log_out,log_err)
-SELECT 0,$ID,entry_id,1,$WORKER+entry_id%3,0,1,0,'2026-11-01'+INTERVAL entry_id SECOND,'2026-11-01'+INTERVAL entry_id*3 SECOND,1,1,1,0,9,9 FROM entry WHERE stack_id=$ID"
+INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,maxrss_kib,log_at,log_out,log_err)
+SELECT $ID,entry_id,1,$WORKER+entry_id%3,0,1,0,'2026-11-01'+INTERVAL entry_id SECOND,'2026-11-01'+INTERVAL entry_id*3 SECOND,1,1,1,0,9,9 FROM entry WHERE stack_id=$ID"
 settle
 cat >memory.py <<'P'
 import resource, subprocess, sys, time
@@ -280,8 +280,8 @@ declare -A small
 for c in "${commands[@]}"; do small[$c]=$(python3 memory.py $c | cut -d' ' -f1); done
 for n in 4096 8192 16384 32768 65536; do
 	sql "INSERT INTO entry SELECT stack_id,entry_id+$n,datapath FROM entry WHERE stack_id=$ID;
-	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,maxrss_kib,log_at,log_out,log_err)
-	SELECT 0,stack_id,entry_id+$n,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,maxrss_kib,log_at,log_out,log_err FROM attempt WHERE stack_id=$ID"
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,maxrss_kib,log_at,log_out,log_err)
+	SELECT stack_id,entry_id+$n,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,maxrss_kib,log_at,log_out,log_err FROM attempt WHERE stack_id=$ID"
 done
 settle
 allowed=8192

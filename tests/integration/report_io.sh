@@ -8,8 +8,8 @@ set -u
 jobstack init -q
 # campaign STACK START SECONDS READ WRITTEN: an attempt for each of its entries e, which was done; expressions of SQL, START in seconds
 campaign() {
-	sql "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,read_bytes,write_bytes)
-		SELECT 0,stack_id,e,1,0,0,1,0,'2026-03-01'+INTERVAL ($2)*1000000 MICROSECOND,'2026-03-01'+INTERVAL (($2)+($3))*1000000 MICROSECOND,$4,$5
+	sql "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,read_bytes,write_bytes)
+		SELECT stack_id,e,1,0,0,1,0,'2026-03-01'+INTERVAL ($2)*1000000 MICROSECOND,'2026-03-01'+INTERVAL (($2)+($3))*1000000 MICROSECOND,$4,$5
 		FROM (SELECT stack_id,entry_id e FROM entry JOIN stack USING(stack_id) WHERE name='$1') t"
 }
 finding() { jobstack report --io --json "${@:2}" | jq ".findings[$1-1] | .numbers // .not_applicable"; }
@@ -53,7 +53,7 @@ check '4: rows of the same kind' near "$(finding 4 rows)" reading=4 writing=2
 jobstack push -q -s retried /r
 campaign retried 0 1 0 0
 sql "UPDATE attempt JOIN stack USING(stack_id) SET outcome=1,final=0 WHERE name='retried';
-	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT 0,stack_id,1,2,0,0,1,started+INTERVAL 9 SECOND,ended+INTERVAL 9 SECOND
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT stack_id,1,2,0,0,1,started+INTERVAL 9 SECOND,ended+INTERVAL 9 SECOND
 	FROM attempt a JOIN stack s USING(stack_id) WHERE name='retried'"
 is '3: no retry counts' "$(finding 3 retried)" '"no file has two runs that were done (retries of a failure don'"'"'t count)"'
 

@@ -12,8 +12,8 @@ jobstack init -q
 all_dead() {
 	seq -f "${3-/d}/%.0f" "$2" | jobstack push -q -s "$1"
 	sql "SELECT stack_id INTO @s FROM stack WHERE name='$1'; DELETE FROM span WHERE stack_id=@s;
-		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended)
-			SELECT 0,@s,entry_id,n,0,1,0,n,UTC_TIMESTAMP(6) FROM entry JOIN (SELECT 1 n UNION SELECT 2) x ON n<=1+entry_id%3 DIV 2 WHERE stack_id=@s;
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended)
+			SELECT @s,entry_id,n,0,1,0,n,UTC_TIMESTAMP(6) FROM entry JOIN (SELECT 1 n UNION SELECT 2) x ON n<=1+entry_id%3 DIV 2 WHERE stack_id=@s;
 		INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1+entry_id%3 DIV 2,0 FROM entry WHERE stack_id=@s;
 		UPDATE stack SET dead=$2 WHERE stack_id=@s"
 	jobstack check -q -s "$1"

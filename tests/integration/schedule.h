@@ -152,11 +152,10 @@ static inline void hold_attempt(const char *stack, uint64_t entry, unsigned atte
 	uint64_t id = id_of(stack);
 
 	(void)sql(holder, "START TRANSACTION");
-	(void)sql(
-		holder,
-		"INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,%" PRIu64
-		",%" PRIu64 ",%u,0,3,0,UTC_TIMESTAMP(6))",
-		id, entry, attempt);
+	(void)sql(holder,
+		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(%" PRIu64
+		  ",%" PRIu64 ",%u,0,3,0,UTC_TIMESTAMP(6))",
+		  id, entry, attempt);
 }
 
 static inline void hold_claim(const char *stack, uint64_t worker, uint64_t no)
@@ -205,12 +204,13 @@ static inline int do_step(struct rival *r)
 
 static inline int do_end(struct rival *r)
 {
-	return jobstack_worker_end(r->worker, r->outcome, r->n, "over", &r->error);
+	return jobstack_worker_end(r->worker, r->outcome, r->n, JOBSTACK_CAUSE_NONE, "over", &r->error);
 }
 
 static inline int do_recover(struct rival *r)
 {
-	return jobstack_recover(r->handle, r->stack, r->id, r->seq, "silent", &r->taken, &r->error);
+	return jobstack_recover(r->handle, r->stack, r->id, r->seq, JOBSTACK_CAUSE_WORKER, "silent", &r->taken,
+				&r->error);
 }
 
 static inline int do_pop(struct rival *r)
@@ -368,7 +368,7 @@ static inline void six(const char *stack)
 	OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
 	OK(take_step(w, NULL, 0, 2, &b, NULL, &e));
 	o[0].fatal = 1;
-	OK(jobstack_worker_end(w, o, 2, NULL, &e));
+	OK(jobstack_worker_end(w, o, 2, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	jobstack_batch_free(&b);
 }

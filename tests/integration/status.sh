@@ -68,7 +68,7 @@ fleet() {
 			UTC_TIMESTAMP(6)-INTERVAL $3 SECOND,UTC_TIMESTAMP(6),3000000000,8,'h','n1',$3,
 			CONCAT($3+1,':1:',CAST(UNIX_TIMESTAMP()*1000000-90000000 AS UNSIGNED));
 		SET @w=LAST_INSERT_ID();
-		INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT 0,@s,entry_id,1,@w,0,1,
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT @s,entry_id,1,@w,0,1,
 			UTC_TIMESTAMP(6)-INTERVAL $3-entry_id+8 SECOND,UTC_TIMESTAMP(6)-INTERVAL $3-entry_id SECOND
 			FROM entry WHERE stack_id=@s AND entry_id<=$3;
 		INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,open,attempt,fails,losses,\`rank\`,claimed) VALUES(@s,@w,1,$3+1,$3+8,8,1,0,0,0,UTC_TIMESTAMP(6));
@@ -146,7 +146,7 @@ is '... and reasons: of several, one as it is on record, of the entry that is na
 like '... in the report, too' "$(jobstack report -s said)" $'\n +2 .* took 2 s .* 2 +[0-9]+ s ago\n'
 numbered 1 340 | jobstack push -q -s kinds >/dev/null
 sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
-	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT 0,stack_id,entry_id,1,0,1,0,1,
+	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,
 	UTC_TIMESTAMP(6),IF(entry_id%9=0,'often',CONCAT('x',CHAR(97+entry_id DIV 25),'y',CHAR(97+entry_id%25))) FROM entry WHERE stack_id=@s;
 	UPDATE stack SET dead=290,pushed=290 WHERE stack_id=@s"
 is 'however many kinds there are, the sum is exact' "$(jobstack status -s kinds --json | python3 -c 'import json, sys

@@ -52,7 +52,7 @@ static void work(const char *stack, const char *node, size_t k, uint64_t rest, i
 		k = b.count;
 		jobstack_batch_free(&b);
 	}
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 }
 

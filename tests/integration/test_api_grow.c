@@ -109,7 +109,7 @@ static void arrays(void **state)
 	step.outcomes = &o[0].o;
 	step.outcomes_n = 2;
 	OK(jobstack_step(w, &step, NULL, NULL, &e));
-	OK(jobstack_worker_end(w, &o[2].o, 1, "enough", &e));
+	OK(jobstack_worker_end(w, &o[2].o, 1, JOBSTACK_CAUSE_NONE, "enough", &e));
 	jobstack_worker_free(w);
 	look("array");
 	assert_true(st.done == 6 && st.running == 0);
@@ -142,7 +142,7 @@ static void heartbeats(void **state)
 	OK(jobstack_heartbeat(w, running, 2, &next, &e));
 	assert_true(jobstack_worker_deadline_us(w) >= deadline + 1000000);
 	OK(jobstack_workers(h, "beat", take_worker, NULL, &e));
-	OK(jobstack_recover(h, "beat", seen_worker, seen_seq, "gone", NULL, &e));
+	OK(jobstack_recover(h, "beat", seen_worker, seen_seq, JOBSTACK_CAUSE_WORKER, "gone", NULL, &e));
 	while (jobstack_now_us() < next)
 		(void)nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
 	GIVES(JOBSTACK_NOTHING, jobstack_heartbeat(w, NULL, 0, NULL, &e));

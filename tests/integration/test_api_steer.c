@@ -94,8 +94,8 @@ static void limit(void **state)
 	assert_true(c.count == 10 && !report.limited);
 	jobstack_batch_free(&c);
 	jobstack_batch_free(&b);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
-	OK(jobstack_worker_end(v, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
+	OK(jobstack_worker_end(v, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	jobstack_worker_free(v);
 	look("limit");
@@ -130,7 +130,7 @@ static void limit_races(void **state)
 				b = next;
 				look("crowd");
 			} while (b.count > 0 || st.ready > 0);
-			OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+			OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 			_exit(0);
 		}
 	while (left > 0) {
@@ -181,7 +181,7 @@ static void failures(void **state)
 	policy.max_failures = 4;
 	set("fails");
 	OK(jobstack_set_state(h, "fails", JOBSTACK_OPEN, NULL, &e));
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	/* by a script too */
 	OK(jobstack_pop(h, "fails", NULL, 1, &b, &e));
@@ -361,7 +361,7 @@ static void kills(void **state)
 	assert_in_range(many, 20, 349);
 	seen_seq = 0;
 	OK(jobstack_workers(h, "kills", take_worker, NULL, &e));
-	OK(jobstack_recover(h, "kills", id, seen_seq, "the test says so", &taken, &e));
+	OK(jobstack_recover(h, "kills", id, seen_seq, JOBSTACK_CAUSE_WORKER, "the test says so", &taken, &e));
 	look("kills");
 	assert_true(taken == 361 && st.dead == many + 1 && st.ready == 400 - st.dead);
 	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 1, 1, &e));

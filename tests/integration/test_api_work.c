@@ -65,7 +65,7 @@ static void scripts(void **state)
 	assert_int_equal(b.count, 1);
 	o = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_DONE, 0);
 	GIVES(JOBSTACK_ECONFLICT, jobstack_close(h, "script", &o, 1, NULL, &e));
-	OK(jobstack_worker_end(w, &o, 1, "over", &e));
+	OK(jobstack_worker_end(w, &o, 1, JOBSTACK_CAUSE_NONE, "over", &e));
 	jobstack_worker_free(w);
 	jobstack_batch_free(&b);
 	look("script");
@@ -105,7 +105,7 @@ static void worker_steps(void **state)
 	/* a fatal failure is dead at once; what is open at the end goes back */
 	o[0] = outcome(2, 1, JOBSTACK_FAILED, 9);
 	o[0].fatal = 1;
-	OK(jobstack_worker_end(w, o, 1, "enough", &e));
+	OK(jobstack_worker_end(w, o, 1, JOBSTACK_CAUSE_NONE, "enough", &e));
 	jobstack_worker_free(w);
 	jobstack_batch_free(&b);
 	look("steps");
@@ -134,18 +134,20 @@ static void fence_and_recovery(void **state)
 	OK(take_step(w, NULL, 0, 2, &b, NULL, &e));
 	OK(jobstack_workers(h, "fence", take_worker, NULL, &e));
 	assert_true(seen_worker == jobstack_worker_id(w) && seen_seq == 1);
-	GIVES(JOBSTACK_NOTHING,
-	      jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "guess", &taken, &e)); /* it moved */
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, JOBSTACK_CAUSE_WORKER, "guess",
+						 &taken, &e)); /* it moved */
 	OK(take_step(w, &o, 1, 0, NULL, NULL, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq, "too late", &taken, &e));
-	OK(jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "silent", &taken, &e));
+	GIVES(JOBSTACK_NOTHING,
+	      jobstack_recover(h, "fence", seen_worker, seen_seq, JOBSTACK_CAUSE_WORKER, "too late", &taken, &e));
+	OK(jobstack_recover(h, "fence", seen_worker, seen_seq + 1, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
 	assert_true(taken == 1);
-	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "twice", &taken, &e));
+	GIVES(JOBSTACK_NOTHING,
+	      jobstack_recover(h, "fence", seen_worker, seen_seq + 1, JOBSTACK_CAUSE_WORKER, "twice", &taken, &e));
 	/* the zombie: nothing it does counts */
 	o = outcome(2, 1, JOBSTACK_DONE, 0);
 	GIVES(JOBSTACK_NOTHING, take_step(w, &o, 1, 1, &c, NULL, &e));
 	GIVES(JOBSTACK_NOTHING, take_step(w, NULL, 0, 0, NULL, NULL, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_worker_end(w, &o, 1, "zombie", &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_worker_end(w, &o, 1, JOBSTACK_CAUSE_NONE, "zombie", &e));
 	jobstack_worker_free(w);
 	jobstack_batch_free(&b);
 	look("fence");
@@ -155,7 +157,7 @@ static void fence_and_recovery(void **state)
 	OK(take_step(other, NULL, 0, 10, &b, NULL, &e));
 	assert_true(b.count == 1 && jobstack_batch_entry(&b, 0)->entry == 2 &&
 		    jobstack_batch_entry(&b, 0)->attempt == 2 && jobstack_batch_entry(&b, 0)->losses == 1);
-	OK(jobstack_recover(h, "fence", jobstack_worker_id(other), 1, "again", &taken, &e));
+	OK(jobstack_recover(h, "fence", jobstack_worker_id(other), 1, JOBSTACK_CAUSE_WORKER, "again", &taken, &e));
 	jobstack_worker_free(other);
 	jobstack_batch_free(&b);
 	look("fence");
@@ -183,11 +185,11 @@ static void partly_given_back(void **state)
 	OK(jobstack_worker_begin(h, "part", NULL, &other, &e));
 	OK(take_step(other, NULL, 0, 4, &c, NULL, &e));
 	assert_true(c.count == 2);
-	OK(jobstack_recover(h, "part", jobstack_worker_id(w), 2, "dead", &taken, &e));
+	OK(jobstack_recover(h, "part", jobstack_worker_id(w), 2, JOBSTACK_CAUSE_WORKER, "dead", &taken, &e));
 	assert_true(taken == 2);
 	look("part");
 	assert_true(st.ready == 2 && st.running == 2);
-	OK(jobstack_worker_end(other, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(other, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	look("part");
 	assert_true(st.ready == 4 && st.running == 0);
 	jobstack_worker_free(w);
@@ -318,7 +320,7 @@ static void err_tails(void **state)
 	OK(jobstack_list(h, "tails", &f, take_tail, &t, &e));
 	assert_true(t.n == 2 + JOBSTACK_POP_MAX && t.with == 1 + JOBSTACK_POP_MAX && !t.bad);
 	assert_true(t.bytes <= 512 * 1024 + JOBSTACK_ERR_TAIL_MAX && t.bytes >= 500 * 1024);
-	OK(jobstack_worker_end(w, NULL, 0, "enough", &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, "enough", &e));
 	jobstack_worker_free(w);
 	look("tails");
 }
@@ -361,7 +363,7 @@ static void scattered(const char *stack, int lifo, size_t k)
 		jobstack_batch_free(&b);
 	} while (n > 0);
 	assert_int_equal(seen, 5);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	look(stack);
 	assert_true(st.done == 9);
@@ -461,8 +463,8 @@ static void requeue_below_zero(void **state)
 			       0);
 		OK(jobstack_close(h, stack, o, 1, NULL, &e));
 		jobstack_batch_free(&b);
-		OK(jobstack_recover(h, stack, jobstack_worker_id(dead), 1, "gone", NULL, &e));
-		OK(jobstack_worker_end(w, NULL, 0, "over", &e));
+		OK(jobstack_recover(h, stack, jobstack_worker_id(dead), 1, JOBSTACK_CAUSE_WORKER, "gone", NULL, &e));
+		OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, "over", &e));
 		look(stack);
 		assert_true(st.done == 1 && st.dead == 0 && st.ready == 7 && st.workers == 0);
 		jobstack_worker_free(dead);
@@ -529,7 +531,7 @@ static void many_poppers(void **state)
 						       jobstack_batch_entry(&b, k)->attempt, JOBSTACK_DONE, 0);
 				jobstack_batch_free(&b);
 			} while (n > 0);
-			OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+			OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 			jobstack_worker_free(w);
 			jobstack_free(h);
 			_exit(0);

@@ -93,7 +93,7 @@ static void *work(void *ctx)
 		if (n == 0)
 			break;
 	}
-	if (w == NULL || error.code != 0 || jobstack_worker_end(w, NULL, 0, NULL, &error) != 0)
+	if (w == NULL || error.code != 0 || jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &error) != 0)
 		*failed = strdup(error.text);
 	jobstack_worker_free(w);
 	jobstack_free(handle);
@@ -173,7 +173,7 @@ static void order_and_priority(void **state)
 	OK(jobstack_set_state(h, "rank", JOBSTACK_PAUSED, NULL, &e));
 	OK(pop_from(w, 3, 1, &b));
 	assert_int_equal(b.count, 0);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	look("rank");
 	assert_true(st.ready == 5040);
@@ -193,7 +193,8 @@ static void lost_before(void **state)
 	OK(pop_from(dead, 0, 500, &b)); /* an interval of 500 that comes back */
 	assert_int_equal(b.count, 500);
 	jobstack_batch_free(&b);
-	OK(jobstack_recover(h, "lost", jobstack_worker_id(dead), dead->seq, "for the test", NULL, &e));
+	OK(jobstack_recover(h, "lost", jobstack_worker_id(dead), dead->seq, JOBSTACK_CAUSE_WORKER, "for the test", NULL,
+			    &e));
 	jobstack_worker_free(dead);
 	w = begin(h, "lost", &e);
 	assert_non_null(w);
@@ -207,7 +208,7 @@ static void lost_before(void **state)
 		jobstack_batch_free(&b);
 	}
 	assert_int_equal(count("lost", "lost homes"), 0);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	look("lost");
 	assert_true(st.ready == 2000);

@@ -144,7 +144,7 @@ static int live(struct jobstack *handle, uint64_t *dice, struct jobstack_error *
 	}
 	for (size_t i = 0; i < n; i++)
 		let_go(held[i].entry);
-	JS_THEN(status, jobstack_worker_end(w, NULL, 0, NULL, error));
+	JS_THEN(status, jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, error));
 	jobstack_worker_free(w);
 	return status;
 }

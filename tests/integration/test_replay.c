@@ -73,7 +73,8 @@ static void forget(struct gone *g)
 }
 
 #define REPLAY(g, from, count, lost)                                                                                   \
-	jobstack_replay(h, (g)->stack, (g)->id, (g)->token, (g)->o + (from), (count), (lost), results, &e)
+	jobstack_replay(h, (g)->stack, (g)->id, (g)->token, (g)->o + (from), (count), JOBSTACK_CAUSE_WORKER, (lost),   \
+			results, &e)
 
 /* Every verdict; what it held beyond goes back; again is harmless; and the worker, should it wake, is fenced. */
 static void each_verdict(void **state)
@@ -161,7 +162,7 @@ static void too_late(void **state)
 	(void)state;
 	g->o[2].verdict = JOBSTACK_UNSTARTED;
 	OK(jobstack_workers(h, "late", take_seq, &seq, &e));
-	OK(jobstack_recover(h, "late", g->id, seq, "silent", &taken, &e));
+	OK(jobstack_recover(h, "late", g->id, seq, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
 	assert_true(taken == 3);
 	GIVES(1, REPLAY(g, 0, 3, NULL));
 	for (size_t i = 0; i < 3; i++)
@@ -198,7 +199,7 @@ static void refused(void **state)
 	balance("mine", 0, 0, 0, 0, 2);
 	balance("yours", 0, 0, 0, 0, 1);
 	OK(REPLAY(g, 0, 2, NULL));
-	OK(jobstack_worker_end(other->worker, other->o, 1, NULL, &e));
+	OK(jobstack_worker_end(other->worker, other->o, 1, JOBSTACK_CAUSE_NONE, NULL, &e));
 	OK(REPLAY(other, 0, 1, NULL)); /* it has ended well: all was delivered before */
 	assert_int_equal(results[0], JOBSTACK_REPLAYED_BEFORE);
 	forget(other);
@@ -232,7 +233,8 @@ static void *replay_all(void *arg)
 	size_t *closed = calloc(1, sizeof(*closed));
 
 	if (mine == NULL || closed == NULL || jobstack_open(&one, &options, &error) != 0 ||
-	    jobstack_replay(one, g->stack, g->id, g->token, g->o, g->n, NULL, mine, &error) != 0) {
+	    jobstack_replay(one, g->stack, g->id, g->token, g->o, g->n, JOBSTACK_CAUSE_WORKER, NULL, mine, &error) !=
+		    0) {
 		(void)fprintf(stderr, "a replay: %s\n", error.text);
 		free(closed);
 		closed = NULL;

@@ -459,7 +459,7 @@ static void states_under_work(void **state)
 		w.outcome[0].fatal = 1;
 		w.n = 1;
 		OK(do_end(&w));
-		OK(jobstack_recover(h, name[s], v.id, 2, "gone", &v.taken, &e));
+		OK(jobstack_recover(h, name[s], v.id, 2, JOBSTACK_CAUSE_WORKER, "gone", &v.taken, &e));
 		assert_true(v.taken == 2);
 		audit(name[s], 17 + (pushes == 0), 0, 2, 1);
 		over(&w);
@@ -514,7 +514,7 @@ static double drain(const char *stack, size_t n)
 				    i % 10 == 9 ? JOBSTACK_FAILED : JOBSTACK_DONE, i % 10 == 9);
 		jobstack_batch_free(&b);
 	}
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	return (double)n * 1e6 / (double)(jobstack_now_us() - from);
 }

@@ -458,8 +458,8 @@ static void drop_progress(void **state)
 		  "UTC_TIMESTAMP(6)+INTERVAL 1 HOUR,NULL FROM entry WHERE stack_id=%" PRIu64,
 		  calls[0]);
 	(void)sql(holder,
-		  "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
-		  "0,stack_id,entry_id,1,0,1,0,UTC_TIMESTAMP(6) FROM entry WHERE stack_id=%" PRIu64,
+		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
+		  "stack_id,entry_id,1,0,1,0,UTC_TIMESTAMP(6) FROM entry WHERE stack_id=%" PRIu64,
 		  calls[0]);
 	OK(jobstack_drop(h, "long", compare_progress, calls, &e));
 	assert_true(calls[1] > 15);

@@ -30,7 +30,7 @@ static void others_work(const char *stack)
 	OK(take_step(w.worker, NULL, 0, 2, &w.batch, NULL, &e));
 	assert_true(w.batch.count == 2);
 	o = outcome(jobstack_batch_entry(&w.batch, 0)->entry, 1, JOBSTACK_DONE, 0);
-	OK(jobstack_worker_end(w.worker, &o, 1, NULL, &e));
+	OK(jobstack_worker_end(w.worker, &o, 1, JOBSTACK_CAUSE_NONE, NULL, &e));
 	OK(jobstack_requeue(h, stack, NULL, 0, NULL, &e));
 	print_message("# %s: others needed %" PRId64 " ms\n", stack, (jobstack_now_us() - from) / 1000);
 	over(&w);
@@ -186,9 +186,9 @@ static void workers_ahead(void **state)
 	ended.k = 1;
 	GIVES(JOBSTACK_ECONFLICT, do_step(&ended));
 	assert_true(digest() == before);
-	OK(jobstack_recover(h, "ahead", w.id, 1, "silent", &taken, &e));
+	OK(jobstack_recover(h, "ahead", w.id, 1, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
 	assert_true(taken == 4);
-	OK(jobstack_recover(h, "ahead", ended.id, 1, "silent", &taken, &e));
+	OK(jobstack_recover(h, "ahead", ended.id, 1, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
 	assert_true(taken == 2);
 	audit("ahead", 12, 0, 0, 0);
 	work_off("ahead");

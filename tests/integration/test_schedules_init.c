@@ -7,33 +7,26 @@
 #define _GNU_SOURCE
 #include "integration/proxy.h"
 
-static char first_only[4200]; /* a schema's directory with the first migration alone */
+static char made_up[4200]; /* the directory of a migration that was made up for tests */
 
-/* The tables that later migrations change, each with a copy as it was before. */
-static const char *const changed[] = {"stack", "attempt", "dead", "gate"};
+/* The tables that it changes, each with a copy as it was before. */
+static const char *const changed[] = {"stack", "attempt", "gate"};
 
-/* The first version, empty.  It is made once; later only what the migrations change is put back. */
-static void first_version(void)
+static void earlier_version(void)
 {
 	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
 		(void)sql(holder, "DROP TABLE %s", changed[i]);
 		(void)sql(holder, "CREATE TABLE %s LIKE first_%s", changed[i], changed[i]);
 	}
-	(void)sql(holder, "DELETE FROM jobstack_version WHERE version>1");
+	(void)sql(holder, "DELETE FROM jobstack_version WHERE version>12");
 }
 
-static void make_first_version(void)
+static void make_earlier_version(void)
 {
-	static const char *const table[] = {"stack", "push",	"name", "entry",	   "span", "worker", "gate",
-					    "claim", "attempt", "dead", "jobstack_version"};
-	struct jobstack *one = open_one();
-
-	(void)sql(holder, "DROP VIEW IF EXISTS JobManagement");
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		(void)sql(holder, "DROP TABLE IF EXISTS %s", table[i]);
-	GIVES(JOBSTACK_EFILE, jobstack_init(one, first_only, NULL, &e)); /* there is no second file */
-	jobstack_free(one);
-	assert_int_equal(sql(holder, "SELECT MAX(version) FROM jobstack_version"), 1);
+	(void)sql(holder, "ALTER TABLE stack DROP COLUMN max_running, DROP COLUMN max_failures");
+	(void)sql(holder, "ALTER TABLE attempt DROP COLUMN major_faults");
+	(void)sql(holder, "ALTER TABLE gate ADD COLUMN running BIGINT UNSIGNED NOT NULL DEFAULT 0");
+	(void)sql(holder, "UPDATE jobstack_version SET version=12");
 	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++)
 		(void)sql(holder, "CREATE TABLE first_%s LIKE %s", changed[i], changed[i]);
 }
@@ -45,10 +38,10 @@ static void *init_thread(void *ctx)
 	int *status = ctx;
 	struct jobstack *one = proxy_handle(&between);
 
-	*status = jobstack_init(one, schema(), &report, &error);
+	*status = jobstack_init(one, made_up, &report, &error);
 	if (*status != 0)
 		(void)fprintf(stderr, "init: %s\n", error.text);
-	else if (report.before != 1 || report.after != jobstack_schema_version())
+	else if (report.before != 12 || report.after != jobstack_schema_version())
 		*status = 1;
 	jobstack_free(one);
 	return NULL;
@@ -75,10 +68,9 @@ static void whole(pthread_t thread, const int *status)
 	assert_int_equal(sql(holder, "SELECT MAX(version) FROM jobstack_version"), jobstack_schema_version());
 	assert_int_equal(sql(holder,
 			     "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND "
-			     "column_name IN('max_running','pruned','err_tail','err_at','to_stack','to_entry','locked',"
-			     "'major_faults','peak_kib') "
+			     "column_name IN('max_running','max_failures','major_faults','running') "
 			     "AND table_name NOT LIKE 'first\\_%%'"),
-			 10);
+			 4); /* the last one is that of worker */
 }
 
 /* The connection is ended at each kind of statement, for the first table and for the last, and at the version's row. */
@@ -91,8 +83,8 @@ static void connection_lost(void **state)
 	for (unsigned i = 0; i < 9; i++) {
 		pthread_t thread;
 
-		first_version();
-		thread = i < 8 ? hold_init(sign[i % 4], i / 4 * 6, &status)
+		earlier_version();
+		thread = i < 8 ? hold_init(sign[i % 4], i / 4 * 2, &status)
 			       : hold_init("INSERT IGNORE INTO jobstack_version", 0, &status);
 		(void)sql(observer, "KILL CONNECTION %" PRIu64,
 			  sql(observer,
@@ -105,27 +97,20 @@ static void connection_lost(void **state)
 	}
 }
 
-/* Another node changes the table between our look at it and our change: 1060, and 1091 for the columns that go. */
+/* Another node changes the table between our look at it and our change: 1060, and 1091 for a column that goes. */
 static void another_node(void **state)
 {
 	static const char *const change[] = {
-		("ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
-		 "UNSIGNED NULL, ADD COLUMN moved BIGINT UNSIGNED NOT NULL DEFAULT 0, ADD COLUMN pruned BIGINT "
-		 "UNSIGNED NOT NULL DEFAULT 0"),
-		("ALTER TABLE attempt ADD COLUMN err_tail VARBINARY(4096) NULL, ADD COLUMN err_log VARBINARY(4096) "
-		 "NULL, ADD COLUMN err_at BIGINT NULL"),
-		"ALTER TABLE dead ADD COLUMN to_stack BIGINT UNSIGNED NULL, ADD COLUMN to_entry BIGINT UNSIGNED NULL",
-		"ALTER TABLE gate DROP COLUMN max_running, DROP COLUMN running",
-		"ALTER TABLE stack ADD COLUMN locked BIGINT UNSIGNED NOT NULL DEFAULT 0",
-		"ALTER TABLE gate ADD COLUMN locked BIGINT UNSIGNED NOT NULL DEFAULT 0",
-		"ALTER TABLE attempt ADD COLUMN major_faults BIGINT NULL"};
+		"ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
+		"UNSIGNED NULL",
+		"ALTER TABLE attempt ADD COLUMN major_faults BIGINT NULL", "ALTER TABLE gate DROP COLUMN running"};
 	int status;
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
 		pthread_t thread;
 
-		first_version();
+		earlier_version();
 		thread = hold_init("EXECUTE ddl", i, &status);
 		(void)sql(holder, "%s", change[i]);
 		proxy_resume(&between);
@@ -135,14 +120,9 @@ static void another_node(void **state)
 
 static int begin(void **state)
 {
-	static char text[13000];
-
 	(void)lost_setup(state);
-	(void)snprintf(first_only, sizeof(first_only), "%s/first", getenv("JOBSTACK_TEST_DIR"));
-	(void)snprintf(text, sizeof(text), "mkdir %s && cp %s/0001_* %s/", first_only, schema(), first_only);
-	if (system(text) != 0)
-		return 1;
-	make_first_version();
+	(void)snprintf(made_up, sizeof(made_up), "%s/tests/integration/made_up", getenv("JOBSTACK_SOURCE"));
+	make_earlier_version();
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static void others_work(const char *stack)
 	OK(take_step(w.worker, NULL, 0, 4, &w.batch, NULL, &e));
 	assert_true(w.batch.count == 4);
 	o = outcome(jobstack_batch_entry(&w.batch, 0)->entry, 1, JOBSTACK_DONE, 0);
-	OK(jobstack_worker_end(w.worker, &o, 1, NULL, &e));
+	OK(jobstack_worker_end(w.worker, &o, 1, JOBSTACK_CAUSE_NONE, NULL, &e));
 	push_numbered(stack, NULL, 3000);
 	look(stack);
 	list(stack, JOBSTACK_IS_DONE);

@@ -149,11 +149,11 @@ static void end_any(struct hand *w, const char *stack)
 	id = jobstack_worker_id(w->worker);
 	jobstack_worker_token(w->worker, token);
 	switch (draw(3)) {
-	case 0: OK(jobstack_worker_end(w->worker, w->held, draw(w->n + 1), "over", &e)); break;
-	case 1: OK(jobstack_recover_own(h, stack, id, token, "silent", NULL, &e)); break;
+	case 0: OK(jobstack_worker_end(w->worker, w->held, draw(w->n + 1), JOBSTACK_CAUSE_NONE, "over", &e)); break;
+	case 1: OK(jobstack_recover_own(h, stack, id, token, JOBSTACK_CAUSE_WORKER, "silent", NULL, &e)); break;
 	default:
-		status = jobstack_replay(h, stack, id, token, w->held, draw(w->n + 1), draw(2) ? "gone" : NULL, NULL,
-					 &e);
+		status = jobstack_replay(h, stack, id, token, w->held, draw(w->n + 1), JOBSTACK_CAUSE_WORKER,
+					 draw(2) ? "gone" : NULL, NULL, &e);
 		assert_int_equal(status, 0);
 	}
 	jobstack_worker_free(w->worker);
@@ -239,20 +239,6 @@ static void prune_any(const char *stack)
 			 0);
 }
 
-/* What was recorded up to now becomes what was recorded before there was a stream, ten days from now: attempts that
- * ended in the future are not older than that. */
-static void forget_lists(const char *stack)
-{
-	uint64_t id = id_of(stack);
-
-	(void)sql(holder, "UPDATE attempt SET listed=0 WHERE stack_id=%" PRIu64, id);
-	(void)sql(holder, "DELETE FROM closed WHERE stack_id=%" PRIu64, id);
-	(void)sql(holder, "DELETE FROM stream WHERE stack_id=%" PRIu64, id);
-	(void)sql(holder, "UPDATE worker SET closed=NULL WHERE stack_id=%" PRIu64, id);
-	(void)sql(holder, "UPDATE stack SET history=tail WHERE stack_id=%" PRIu64, id);
-	(void)sql(holder, "UPDATE jobstack_version SET installed=UTC_TIMESTAMP(6)+INTERVAL 10 DAY");
-}
-
 static void anything(void **unused)
 {
 	static const char stack[] = "anything";
@@ -280,8 +266,6 @@ static void anything(void **unused)
 		case 10: draw(2) == 0 ? prune_any(stack) : gather_any(stack); break;
 		case 12: push_scattered(stack, &push, 25, 6000, &state);
 		}
-		if (i == OPERATIONS / 2)
-			forget_lists(stack);
 		read_since(h, stack, -1, 0, &all);
 		seen += all.n;
 		for (size_t k = 0; k < 2 && all.n > 0; k++) {
@@ -334,7 +318,7 @@ static void last_of_a_page(void **unused)
 		jobstack_batch_free(&b);
 		done += n;
 	}
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	read_since(h, "page", -1, 0, &all);
 	assert_int_equal(all.n, 2049);
@@ -396,7 +380,7 @@ static void each_its_list(void **unused)
 		assert_int_equal(prune_older(stack, i), 2);
 	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM attempt WHERE stack_id=%" PRIu64, id_of(stack)), 0);
 	for (size_t i = 0; i < 20; i++) {
-		OK(jobstack_worker_end(w[i], NULL, 0, NULL, &e));
+		OK(jobstack_worker_end(w[i], NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 		jobstack_worker_free(w[i]);
 	}
 }
@@ -435,17 +419,17 @@ static void many_lists(void **unused)
 	id = id_of("many");
 	(void)sql(holder, "UPDATE entry SET entry_id=entry_id*3000 WHERE stack_id=%" PRIu64, id);
 	(void)sql(holder,
-		  "INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
-		  "1,stack_id,entry_id,1,1,0,0,FROM_UNIXTIME(1800000000+entry_id/3000%%7/8) FROM entry WHERE "
+		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT "
+		  "stack_id,entry_id,1,1,0,0,FROM_UNIXTIME(1800000000+entry_id/3000%%7/8) FROM entry WHERE "
 		  "stack_id=%" PRIu64,
 		  id);
-	(void)sql(
-		holder,
-		"INSERT INTO closed(stack_id,worker_id,seq,newest,list) SELECT stack_id,entry_id%%6000/3000+1,entry_id,"
-		"1800000000,CONCAT(entry_id,':1,') FROM attempt WHERE stack_id=%" PRIu64 " AND entry_id<=1350000",
-		id);
 	(void)sql(holder,
-		  "INSERT INTO stream(stack_id,no,newest,list) SELECT stack_id,entry_id,1800000000,"
+		  "INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) SELECT "
+		  "stack_id,entry_id%%6000/3000+1,entry_id,0,"
+		  "1800000000,CONCAT(entry_id,':1,') FROM attempt WHERE stack_id=%" PRIu64 " AND entry_id<=1350000",
+		  id);
+	(void)sql(holder,
+		  "INSERT INTO stream(stack_id,no,oldest,newest,list) SELECT stack_id,entry_id,0,1800000000,"
 		  "CONCAT(entry_id,':1,') FROM attempt WHERE stack_id=%" PRIu64 " AND entry_id>1350000",
 		  id);
 	(void)sql(holder, "UPDATE stack SET tail=2700000 WHERE stack_id=%" PRIu64, id);
@@ -486,7 +470,7 @@ static void *record_on(void *ctx)
 		if (status == 0)
 			(void)atomic_fetch_add(&recorded, 1);
 		if (status == 0 && k % 7 == 6) {
-			status = jobstack_worker_end(w, NULL, 0, NULL, &error);
+			status = jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &error);
 			jobstack_worker_free(w);
 			w = NULL;
 		}

@@ -67,14 +67,13 @@ static void ready_prune(struct rival *r)
 	jobstack_batch_free(&b);
 	OK(take_step(w, o, 2, 1, &b, NULL, &e));
 	jobstack_batch_free(&b);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	(void)sql(holder, "DELETE FROM span WHERE attempt=2 AND lo=4 AND stack_id=%" PRIu64, id_of(r->stack));
-	(void)sql(
-		holder,
-		"INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,%" PRIu64
-		",4,2,1,0,1,UTC_TIMESTAMP(6))",
-		id_of(r->stack));
+	(void)sql(holder,
+		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(%" PRIu64
+		  ",4,2,1,0,1,UTC_TIMESTAMP(6))",
+		  id_of(r->stack));
 	(void)sql(holder, "UPDATE stack SET done=done+1 WHERE name='%s'", r->stack);
 }
 

@@ -127,7 +127,7 @@ static void two_readers(void **state)
 	b = rival("readers");
 	b.k = 1;
 	(void)sql(holder, "START TRANSACTION");
-	(void)sql(holder, "INSERT INTO stream(stack_id,no,list) VALUES(%" PRIu64 ",1,'')", id);
+	(void)sql(holder, "INSERT INTO stream(stack_id,no,oldest,newest,list) VALUES(%" PRIu64 ",1,0,0,'')", id);
 	start(&a, do_read);
 	until_waiting(1);
 	start(&b, do_read);

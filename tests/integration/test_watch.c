@@ -169,15 +169,16 @@ static void suspicion(void **state)
 	struct js_watch *watch = watcher("words", 0);
 
 	(void)state;
-	GIVES(JOBSTACK_NOTHING, jobstack_suspect(h, "words", jobstack_worker_id(w), 7, "too late", &e));
-	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, "node failed (n3)", &e));
+	GIVES(JOBSTACK_NOTHING,
+	      jobstack_suspect(h, "words", jobstack_worker_id(w), 7, JOBSTACK_CAUSE_NODE_FAILED, "too late", &e));
+	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, JOBSTACK_CAUSE_NODE_FAILED, "node failed (n3)", &e));
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_memory_equal(reason, "node failed (n3): silent for ", 29);
 	assert_null(strstr(reason, "longer"));
 	jobstack_worker_free(w);
 	told_n = 0;
 	w = worker("words", LEASE_US);
-	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, "node failed (n3)", &e));
+	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, JOBSTACK_CAUSE_NODE_FAILED, "node failed (n3)", &e));
 	OK(take_step(w, NULL, 0, 0, NULL, NULL, &e));
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_memory_equal(reason, "silent for ", 11);
@@ -233,7 +234,7 @@ static void confirming(void **state)
 	look_once(watch, 0);
 	assert_true(!result.confirm || jobstack_now_us() > asked + JS_SECOND_US); /* it was wanted just now */
 	assert_true(result.next_us > asked + JS_SECOND_US);
-	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	js_watch_free(own);
 	js_watch_free(watch);

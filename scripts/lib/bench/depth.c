@@ -69,7 +69,7 @@ static struct jobstack_worker *begin(const char *stack)
 
 static void end(struct jobstack_worker *worker)
 {
-	must(jobstack_worker_end(worker, NULL, 0, NULL, &error), "the end of a worker");
+	must(jobstack_worker_end(worker, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &error), "the end of a worker");
 	jobstack_worker_free(worker);
 }
 

@@ -90,7 +90,7 @@ static void end(void *state)
 	struct hand *h = state;
 
 	if (h->worker != NULL)
-		jobstack_worker_end(h->worker, NULL, 0, NULL,
+		jobstack_worker_end(h->worker, NULL, 0, JOBSTACK_CAUSE_NONE, NULL,
 				    &error); /* what it holds goes back, and counts as no failure */
 	jobstack_batch_free(&h->batch);
 	jobstack_worker_free(h->worker);
