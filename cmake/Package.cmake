@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # cpack -G DEB, cpack -G RPM (and TGZ).  Four packages: jobstack, jobstack-slurm (the module, which hangs on one release of
-# libslurm), libjobstack1 and libjobstack-dev; on RPM systems -libs and -devel.  They go to /usr, wherever `cmake --install`
+# libslurm), libjobstack2 and libjobstack-dev; on RPM systems -libs and -devel.  They go to /usr, wherever `cmake --install`
 # would install to; -DCPACK_PACKAGING_INSTALL_PREFIX names another place.
 set(JOBSTACK_PACKAGE_CONTACT "the jobstack authors <jobstack@localhost>" CACHE STRING
 	"who built the packages: NAME <MAIL>")

@@ -61,7 +61,7 @@ unset SLURM_JOB_START_TIME SLURM_JOB_END_TIME
 until [[ -e go ]]; do sleep 0.1; done
 jobstack-worker -s t -- true 2>worker.err
 jobstack pop -s p --json >/dev/null 2>pop.err
-PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so.1 PYTHONPATH=$JOBSTACK_SOURCE/src/python \\
+PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so PYTHONPATH=$JOBSTACK_SOURCE/src/python \\
 	python3 -c 'import jobstack; jobstack.Stack("u").pop()' 2>python.err
 jobstack doctor --json >doctor.out 2>&1
 S

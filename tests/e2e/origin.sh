@@ -66,7 +66,7 @@ jobstack push -s lease4 -q /x >/dev/null
 JOBSTACK_SLURM=commands timeout 300 srun -Q -t 10 -n1 jobstack pop -s lease4 >/dev/null 2>&1
 like "... by Slurm's commands" "$(sql "SELECT lease_us/60e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease4'")" '^(9|10)\.'
 jobstack push -s lease3 -q /x >/dev/null
-PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so.1 PYTHONPATH=$JOBSTACK_SOURCE/src/python timeout 300 \
+PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so PYTHONPATH=$JOBSTACK_SOURCE/src/python timeout 300 \
 	srun -Q -t 10 -n1 python3 -c 'import jobstack; jobstack.Stack("lease3").pop()' >/dev/null 2>&1
 like '... and one in Python' "$(sql "SELECT lease_us/60e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease3'")" '^(9|10)\.'
 jobstack push -s lease2 -q /x >/dev/null

@@ -25,15 +25,15 @@ check '... pages, completions, units, documents' has jobstack share/man/man1/job
 	share/bash-completion/completions/jobstack-worker share/zsh/vendor-completions/_jobstack \
 	lib/systemd/user/jobstack-server.service lib/systemd/system/jobstack-server@.service \
 	share/doc/jobstack/copyright share/doc/jobstack/changelog.Debian.gz share/doc/jobstack/docs/ADMIN.md
-lib=$(files libjobstack1 | sed -n 's,^./usr/\(.*\)/libjobstack.so.1$,\1,p')
-check 'libjobstack1 has the library' has libjobstack1 "$lib/libjobstack.so.1" "$lib/libjobstack.so.$version"
+lib=$(files libjobstack2 | sed -n 's,^./usr/\(.*\)/libjobstack.so.2$,\1,p')
+check 'libjobstack2 has the library' has libjobstack2 "$lib/libjobstack.so.2" "$lib/libjobstack.so.$version"
 check 'libjobstack-dev has the rest of it' has libjobstack-dev include/jobstack/jobstack.h "$lib/libjobstack.so" \
 	"$lib/libjobstack.a" "$lib/pkgconfig/jobstack.pc" "$lib/cmake/jobstack/jobstack-config.cmake" share/man/man3/libjobstack.3.gz
 check 'jobstack-slurm has the module' has jobstack-slurm "$lib/jobstack/jobstack_slurm.so"
 like 'what it depends on was found' "$(field jobstack Depends)" '^libc6 .*libjansson4.*(libmariadb3|libmysqlclient).*libncursesw6.*zlib1g'
 unlike '... without libslurm' "$(field jobstack Depends)" 'slurm'
 like '... which the module needs' "$(field jobstack-slurm Depends)" "jobstack \\(= $version-1\\).*libslurm[0-9]"
-is 'no file in two packages' "$(for p in jobstack jobstack-slurm libjobstack1 libjobstack-dev; do files "$p"; done | grep -v '/$' | sort | uniq -d)" ''
+is 'no file in two packages' "$(for p in jobstack jobstack-slurm libjobstack2 libjobstack-dev; do files "$p"; done | grep -v '/$' | sort | uniq -d)" ''
 is 'no field is empty' "$(for deb in deb/*.deb; do dpkg-deb -f "$deb"; done | grep -E '^[A-Za-z-]+: *$')" ''
 dpkg-deb -x "deb/jobstack_$version-1_$arch.deb" tree
 is 'what is in it runs' "$(tree/usr/bin/jobstack --version)" "$(jobstack --version)"

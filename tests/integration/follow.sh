@@ -77,6 +77,9 @@ is 'to all who follow in the same order' "$(jobstack export -s long --after 0 --
 check 'the audit' audit long
 
 # ---- what is removed
+numbered 1 300 | jobstack push -q -s old
+check 'a history' worker -s old -- true
+jobstack export -s old --after 0 --json >/dev/null
 numbered 301 310 | jobstack push -q -s old
 check 'more' worker -s old -- true
 jobstack export -s old --after 0 --json -o entry,attempt >old.jsonl

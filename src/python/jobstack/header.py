@@ -13,7 +13,7 @@ class _Sized(ctypes.Structure):
         return cls(size=ctypes.sizeof(cls), **cls._start_)
 
 
-JOBSTACK_ABI = 1
+JOBSTACK_ABI = 2
 JOBSTACK_VERSION = "0.2.0"
 JOBSTACK_OK = 0
 JOBSTACK_NOTHING = 1
@@ -189,6 +189,7 @@ class jobstack_outcome(_Sized):
         ("entry", c_uint64),
         ("attempt", c_uint32),
         ("verdict", c_int),
+        ("cause", c_int),
         ("fatal", c_int),
         ("later", c_int),
         ("exit_code", c_int32),
@@ -217,9 +218,9 @@ class jobstack_outcome(_Sized):
         ("program", c_int64),
         ("mount", c_int64),
     ]
-    _start_ = dict(exit_code=-1, user_us=-1, system_us=-1, maxrss_kib=-1, read_bytes=-1, write_bytes=-1, log_at=-1, log_out=-1,
-                   log_err=-1, err_at=-1, major_faults=-1, storage_read_bytes=-1, storage_write_bytes=-1, peak_kib=-1,
-                   io_wait_us=-1, program=-1, mount=-1)
+    _start_ = dict(cause=JOBSTACK_CAUSE_NONE, exit_code=-1, user_us=-1, system_us=-1, maxrss_kib=-1, read_bytes=-1,
+                   write_bytes=-1, log_at=-1, log_out=-1, log_err=-1, err_at=-1, major_faults=-1, storage_read_bytes=-1,
+                   storage_write_bytes=-1, peak_kib=-1, io_wait_us=-1, program=-1, mount=-1)
 
 
 class jobstack_worker_options(_Sized):
@@ -280,6 +281,7 @@ class jobstack_item(ctypes.Structure):
         ("state", c_uint),
         ("attempt", c_uint32),
         ("outcome", c_int),
+        ("cause", c_int),
         ("exit_code", c_int32),
         ("signal", c_int32),
         ("reason", c_char_p),
