@@ -529,7 +529,7 @@ struct jobstack_outcome {
 	uint64_t entry;
 	uint32_t attempt;
 	enum jobstack_verdict verdict;
-	enum jobstack_cause cause; /* not DONE: why */
+	enum jobstack_cause cause; /* not DONE: why.  NONE of a FAILED one: as the exit code or the signal says */
 	int fatal;		   /* FAILED: the entry is dead at once */
 	/* INTERRUPTED: retried only after the stack's retry delay.  2: already after a quarter of it, doubled with each
 	 * attempt that did not count. */

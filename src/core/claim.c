@@ -199,13 +199,21 @@ _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 /* Bytes of stderr in one step: small enough for servers with small packet limits. */
 #define TAILS_MAX (512 * 1024)
 
+/* A caller that does not say the cause has mostly run a command. */
+static enum jobstack_cause cause_of(const struct jobstack_outcome *o)
+{
+	if (o->cause != JOBSTACK_CAUSE_NONE || o->verdict != JOBSTACK_FAILED)
+		return o->cause;
+	return o->signal > 0 ? JOBSTACK_CAUSE_SIGNAL : o->exit_code > 0 ? JOBSTACK_CAUSE_EXIT : JOBSTACK_CAUSE_NONE;
+}
+
 static unsigned columns_of(const struct jobstack_outcome *o)
 {
 #define USAGE_KNOWN(member, ...) | (o->member >= 0 ? USAGE_BIT(member) : 0U)
 	return (o->signal > 0 ? WITH_SIGNAL : 0U) | (o->reason != NULL ? WITH_REASON : 0U) |
 	       (o->log != NULL ? WITH_LOG : 0U) | (o->err_at >= 0 ? WITH_ERR : 0U) |
 	       (o->err_tail.len > 0 ? WITH_TAIL : 0U) | (o->log_at >= 0 ? WITH_AT : 0U) |
-	       (o->cause != 0 ? WITH_CAUSE : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
+	       (cause_of(o) != 0 ? WITH_CAUSE : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
 }
 
 /* The end of a tail that is no longer than MOST. */
@@ -289,7 +297,7 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 	if (columns & WITH_AT)
 		js_sql_add(sql, ",%n", o->log_at);
 	if (columns & WITH_CAUSE)
-		js_sql_add(sql, ",%n", o->cause != 0 ? (int64_t)o->cause : -1);
+		js_sql_add(sql, ",%n", cause_of(o) != 0 ? (int64_t)cause_of(o) : -1);
 	js_sql_numbers(sql, usage, n);
 	js_sql_add(sql, ")");
 }
