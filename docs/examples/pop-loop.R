@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # A worker in R: pop an entry of the stack airs-2012, work on it, close it, until nothing is ready.  See pop-loop.sh for what
-# to know about that; `jobstack-worker --persistent` (docs/PERSISTENT.md) is the better choice where it fits.
+# to know about that; `jobstack-worker --persistent` (docs/LANGUAGES.md) is the better choice where it fits.
 
 source("process.R") # defines process(path), which is yours
 Sys.setenv(JOBSTACK_STACK = "airs-2012")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # A worker in Julia (NOT TESTED): pop an entry of the stack airs-2012, work on it, close it, until nothing is ready.  See
-# pop-loop.sh for what to know about that; `jobstack-worker --persistent` (docs/PERSISTENT.md) is the better choice where it
+# pop-loop.sh for what to know about that; `jobstack-worker --persistent` (docs/LANGUAGES.md) is the better choice where it
 # fits.
 
 include("process.jl") # defines process(path), which is yours

@@ -6,7 +6,7 @@
 %     matlab -batch pop_loop             (not tested)
 %
 % process.m is yours, and gets the name.  See pop-loop.sh for what to know about that; `jobstack-worker --persistent`
-% (docs/PERSISTENT.md) is the better choice where it fits.
+% (docs/LANGUAGES.md) is the better choice where it fits.
 1; % a script, not a function file
 
 setenv('JOBSTACK_STACK', 'airs-2012');

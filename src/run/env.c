@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define OURS 9	   /* names of ours; a command has at most one fewer */
-#define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
+#define PROTOCOL 1 /* of persistent commands: docs/LANGUAGES.md */
 
 struct js_env {
 	char **list;	      /* the inherited variables, then ours, then NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Persistent commands: a process that is started once and is given entries one at a time, over a line protocol on its
- * standard input and output (docs/PERSISTENT.md).
+ * standard input and output (docs/LANGUAGES.md).
  *
  *   to the process      ENTRY ATTEMPT DATAPATH\n       in DATAPATH \\, \n and \r stand for backslash, newline, carriage
  * return from the process    done\n                         or: failed CODE\n, failed CODE MESSAGE\n

@@ -139,7 +139,7 @@ enum {
 		 TAKE},                                                                                                \
 		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                             \
 		 "start CMD once per slot; it reads a line for each entry, and answers `done` or `failed CODE "        \
-		 "MESSAGE`: see docs/PERSISTENT.md",                                                                   \
+		 "MESSAGE`: see docs/LANGUAGES.md",                                                                    \
 		 TAKE},                                                                                                \
 		{JS_WORKER_RECYCLE, "recycle", "N", "restart a persistent CMD after N entries", TAKE},                 \
 		{'I', "replace", "WORD", "WORD stands for {}", TAKE},                                                  \

@@ -6,7 +6,7 @@
 #     JobstackPersistent.run(datapath -> ...)
 #
 # If the function throws, the entry fails, and the exception is the reason. throw(JobstackPersistent.Failed("later", 75)) chooses
-# the exit code. What the function prints is the entry's output. See PERSISTENT.md.
+# the exit code. What the function prints is the entry's output. See LANGUAGES.md.
 module JobstackPersistent
 
 struct Failed <: Exception

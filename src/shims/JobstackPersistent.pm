@@ -6,7 +6,7 @@
 #     JobstackPersistent::run(sub { my ($datapath) = @_; ... });     # bytes
 #
 # If the function dies, the entry fails, and the message is the reason. die {code => 75, message => 'later'} chooses the exit
-# code. What the function and the programs that it starts print is the entry's output. See PERSISTENT.md.
+# code. What the function and the programs that it starts print is the entry's output. See LANGUAGES.md.
 package JobstackPersistent;
 use strict;
 use warnings;

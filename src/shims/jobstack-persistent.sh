@@ -8,7 +8,7 @@
 #     jobstack_persistent process
 #
 # The function runs in this shell, so the variables that it sets stay set. `set -e` has no effect in it. `exit` fails the entry
-# and ends the process; the worker then starts a new one. What the function prints is the entry's output. See PERSISTENT.md.
+# and ends the process; the worker then starts a new one. What the function prints is the entry's output. See LANGUAGES.md.
 
 jobstack_persistent() {
 	local JOBSTACK_LINE JOBSTACK_PATH JOBSTACK_STATUS JOBSTACK_IN JOBSTACK_OUT JOBSTACK_CALL

@@ -8,7 +8,7 @@
 # If the function calls stop(), the entry fails, and the message is the reason. stop(jobstack_failed("later", 75)) chooses the
 # exit code. What the function prints is kept as the entry's stderr. What programs print that it starts with system() is the
 # entry's stdout. The worker would take a line "done" there for the answer, so redirect programs that print such lines. See
-# PERSISTENT.md.
+# LANGUAGES.md.
 
 jobstack_failed <- function(message, code = 1L)
   structure(class = c("jobstack_failed", "error", "condition"), list(message = message, call = NULL, code = code))

@@ -7,7 +7,7 @@
 %
 % PROCESS is called with the datapath. If it raises an error, the entry fails, and the message is the reason. The identifier
 % jobstack:CODE chooses the exit code (75: try again later, not counted as a failure). What it and its programs print is the
-% entry's output. MATLAB only: do not print a line "done", which the worker would take for the answer. See PERSISTENT.md.
+% entry's output. MATLAB only: do not print a line "done", which the worker would take for the answer. See LANGUAGES.md.
 function jobstack_persistent(process)
   octave = exist('OCTAVE_VERSION', 'builtin') ~= 0;
   if octave

@@ -9,7 +9,7 @@
     jobstack_persistent.run(process)
 
 If `process` raises an exception, the entry fails, and the exception is the reason. Failed chooses the exit code (75: try again
-later, not counted as a failure). What `process` and the programs that it starts print is the entry's output. See PERSISTENT.md.
+later, not counted as a failure). What `process` and the programs that it starts print is the entry's output. See LANGUAGES.md.
 """
 import os
 import re

@@ -4,7 +4,7 @@
  * JSON too (from base64 if they are not UTF-8).
  *
  * This is the only place that writes JSON without jansson: to build and free an object with all fields takes longer
- * than the database and everything else together (docs/DATA.md has the figures).
+ * than the database and everything else together (docs/DECISIONS.md has the figures).
  */
 #include "view/record.h"
 

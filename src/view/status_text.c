@@ -244,15 +244,16 @@ static void add_ago_cell(struct view_table *t, enum view_colour colour, int64_t 
 /* How, and the reason or the last message. */
 static void add_failure_row(struct view_table *t, const struct insight_failure *one)
 {
-	const char *example = one->f.various ? "(various)" : one->example;
+	const char *example = one->f.various ? "(various)" : one->example, *words;
 	struct js_buf text = {0};
 
 	view_version_only(&text, one->program); /* in front, where a long message is cut */
 	js_buf_printf(&text, "%s%s%s%s", text.len > 0 ? " " : "", one->reason,
 		      one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
+	words = text.data == NULL ? "" : text.data + (*text.data == ' ');
 	view_table_count(t, VIEW_PLAIN, one->f.count);
 	view_table_cell(t, VIEW_PLAIN, view_failure_how(&one->f).text);
-	view_table_name(t, text.data == NULL ? "" : text.data, text.len, "");
+	view_table_name(t, words, strlen(words), "");
 	view_table_name(t, one->node, strlen(one->node), "");
 	view_table_count(t, VIEW_PLAIN, one->f.entry);
 	add_ago_cell(t, VIEW_PLAIN, one->f.ago_us);

@@ -85,7 +85,7 @@ static void handle_unasked_answer(struct supervisor *s, struct slot *slot)
 		return; /* it is being ended */
 	if (!s->told_unasked)
 		speaker_say("slot %u: the command printed an answer that does not belong to a request (%s), and is "
-			    "restarted: see docs/PERSISTENT.md (reported once)",
+			    "restarted: see docs/LANGUAGES.md (reported once)",
 			    slot->number,
 			    p->process->answers > 0 ? "perhaps a second answer for one entry"
 						    : "printed before it had read a request");

@@ -198,7 +198,7 @@ is '... and all is done' "$(ledger recycle)" '7 0 0 0 0 0'
 # next one's, as the page says)
 action twice 'env printf "done\ndone\n"'
 push_names unasked ok twice ok ok
-check 'a second answer is told' says 0 'does not belong to a request.*docs/PERSISTENT.md' by_name -s unasked
+check 'a second answer is told' says 0 'does not belong to a request.*docs/LANGUAGES.md' by_name -s unasked
 is '... and charges nobody' "$(ledger unasked) $(outcomes unasked | grep -vc "done")" '4 0 0 0 0 0 0'
 is '... a new process' "$(wc -l <unasked.pids)" 2
 push_names early ok ok

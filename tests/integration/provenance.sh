@@ -37,7 +37,7 @@ like 'show: the kernel' "$(cat shown)" 'on        kernel: Linux '
 like 'show: the libraries of the interpreter' "$(cat shown)" 'on        libraries: .*libc\.so'
 sum=$(sha256sum cmd.sh)
 like 'the sum is that of sha256sum' "$(jobstack show -s p 2)" "sha256 ${sum:0:12}"
-like 'status: failures of one version' "$(jobstack status p)" 'broken \(only with cmd\.sh of 20'
+like 'status: failures of one version' "$(jobstack status p)" '  \(only with cmd\.sh of 20[^)]*\) broken '
 is '--program' "$(jobstack list -s p -t all --program "${old:0:6}" -o entry | tr '\n' ' ')" '1 '
 is '--program-changed: entry 1' "$(jobstack list -s p -t all --program-changed -o entry | tr '\n' ' ')" '1 '
 touch -d '2 days ago' cmd.sh

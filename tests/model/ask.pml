@@ -2,7 +2,7 @@
  *
  * Who asks Slurm (jobstack_ask, jobstack_answer): three askers of one question, a row, and the server's clock.  Each
  * statement is a step.  A reply may be lost once, and the packet may then arrive late; one asker may be killed anywhere.
- * docs/MODEL.md tells more; tests/model/check runs it.
+ * docs/DESIGN.md ("The model") tells more; tests/model/check runs it.
  *
  * With NO_CAS who asks writes the row without a look at what it has now; with NO_TOKEN an answer is stored whoever asked last. */
 #define PERIOD 2

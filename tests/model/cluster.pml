@@ -2,7 +2,7 @@
  *
  * Two transactions on two servers of a cluster that both take writes.  A lock is its server's own.  What the cluster promises: each
  * transaction gets a place in one order; if one before it, which it did not see, changed a row that it changes as well, it is not
- * committed, and begins again.  docs/MODEL.md tells more; tests/model/check runs it.
+ * committed, and begins again.  docs/DESIGN.md ("The model") tells more; tests/model/check runs it.
  *
  * CASE 0: a pusher (or a worker) is born into a stack, and the stack is dropped, unless somebody pushes.  1: two pops of a stack with a limit of one, of different spans.  2: two
  * requeue one dead entry.  3: a pop and a cancel of one entry: both cut its span (the cancel doesn't, with NO_SPAN).  With LOCKS_ONLY who locks a row does not change it, as on a single server. */

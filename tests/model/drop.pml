@@ -2,7 +2,7 @@
  *
  * A drop beside pops, on one server: the drop's first transaction decides, and its spans are deleted afterwards, one piece at a time.
  * Transactions are not atomic here: each statement is a step, locks are held until the COMMIT, and a statement reads what was committed
- * before it began.  docs/MODEL.md tells more; tests/model/check runs it.
+ * before it began.  docs/DESIGN.md ("The model") tells more; tests/model/check runs it.
  *
  * With NO_WORKERS the drop does not lock the rows of workers; with NO_SHARE a script's pop does not lock the stack's row. */
 mtype { WAITING, READY, CLAIMED, GONE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The protocol of docs/DESIGN.md as a model for spin: claim, close, lease, fence and recovery, with what may go wrong
- * between a worker and the database.  docs/MODEL.md says what it leaves out; tests/model/check runs it.
+ * between a worker and the database.  "The model" there says what it leaves out; tests/model/check runs it.
  *
  * What spin holds, in every state that can be reached, whatever the order of events:
  *   - each entry is in exactly one place: a span, one claim, or over (done, dead or cancelled);

@@ -80,7 +80,7 @@ static const struct js_opts opts = {
 	table,
 	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
 	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"
-	"See docs/SUBMIT.md.",
+	"See docs/GUIDE.md.",
 	0};
 
 /* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */

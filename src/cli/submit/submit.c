@@ -114,7 +114,7 @@ static const char notes[] =
 	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, M CPUs for N commands (M >= N). Options "
 	"that both\nsbatch and jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  "
 	"jobstack submit mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
-	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.";
+	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/GUIDE.md.";
 static const struct js_opts opts = {"jobstack submit",
 				    "[STACK] --workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
 				    about,
