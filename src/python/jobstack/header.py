@@ -47,6 +47,27 @@ JOBSTACK_OPEN = 0
 JOBSTACK_PAUSED = 1
 JOBSTACK_CANCELLED = 2
 JOBSTACK_DROPPING = 3
+JOBSTACK_CAUSE_NONE = 0
+JOBSTACK_CAUSE_EXIT = 1
+JOBSTACK_CAUSE_SIGNAL = 2
+JOBSTACK_CAUSE_TIMEOUT = 3
+JOBSTACK_CAUSE_MEMORY = 4
+JOBSTACK_CAUSE_KILLED = 5
+JOBSTACK_CAUSE_DEFERRED = 6
+JOBSTACK_CAUSE_NODE = 7
+JOBSTACK_CAUSE_RESULT = 8
+JOBSTACK_CAUSE_START = 9
+JOBSTACK_CAUSE_OUTPUT = 10
+JOBSTACK_CAUSE_WALL_TIME = 11
+JOBSTACK_CAUSE_STOPPED = 12
+JOBSTACK_CAUSE_LEASE = 13
+JOBSTACK_CAUSE_NODE_FAILED = 14
+JOBSTACK_CAUSE_PREEMPTED = 15
+JOBSTACK_CAUSE_CANCELLED = 16
+JOBSTACK_CAUSE_WORKER = 17
+JOBSTACK_CAUSE_PAUSED = 18
+JOBSTACK_CAUSE_OTHER = 19
+JOBSTACK_CAUSES = 20
 JOBSTACK_DONE = 0
 JOBSTACK_FAILED = 1
 JOBSTACK_LOST = 2
@@ -218,9 +239,9 @@ class jobstack_outcome(_Sized):
         ("program", c_int64),
         ("mount", c_int64),
     ]
-    _start_ = dict(cause=JOBSTACK_CAUSE_NONE, exit_code=-1, user_us=-1, system_us=-1, maxrss_kib=-1, read_bytes=-1,
-                   write_bytes=-1, log_at=-1, log_out=-1, log_err=-1, err_at=-1, major_faults=-1, storage_read_bytes=-1,
-                   storage_write_bytes=-1, peak_kib=-1, io_wait_us=-1, program=-1, mount=-1)
+    _start_ = dict(exit_code=-1, user_us=-1, system_us=-1, maxrss_kib=-1, read_bytes=-1, write_bytes=-1, log_at=-1, log_out=-1,
+                   log_err=-1, err_at=-1, major_faults=-1, storage_read_bytes=-1, storage_write_bytes=-1, peak_kib=-1,
+                   io_wait_us=-1, program=-1, mount=-1)
 
 
 class jobstack_worker_options(_Sized):
