@@ -183,7 +183,8 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
 	X(ended_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,w.ended,UTC_TIMESTAMP(6)))", OPT)                            \
-	X(node, "COALESCE(w.node,w.host)", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT) X(closed, "w.done+w.dead", U64)           \
+	X(node, "COALESCE(w.node,w.host)", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT)                  \
+	X(closed, "w.done+w.dead", U64)                                                                                \
 	X(in_job, "w.slurm_job IS NOT NULL", FLAG)                                                                     \
 	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
 	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
