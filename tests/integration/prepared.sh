@@ -10,9 +10,12 @@ set -u
 own_server prepared
 admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B -e "$1"; }
 admin 'SET @@global.max_prepared_stmt_count=0'
-check 'init needs one, and says so' says 69 'has a setting .*\(1461\): ask .* to raise max_prepared_stmt_count' jobstack init -q
+check 'init needs no prepared statement' jobstack init -q
+sql 'UPDATE jobstack_version SET version=12'
+migrate() { jobstack init -q --schema-dir "$JOBSTACK_SOURCE/tests/integration/made_up"; }
+check 'a migration needs one, and says so' says 69 'has a setting .*\(1461\): ask .* to raise max_prepared_stmt_count' migrate
 admin 'SET GLOBAL max_prepared_stmt_count=DEFAULT'
-check '... which is enough' jobstack init -q
+check '... which is enough' migrate
 server_status() { admin "SHOW GLOBAL STATUS LIKE '$1'" | cut -f2; }
 
 # executes STACK: two workers do all of it; prints how many blocks they executed by their names
