@@ -101,8 +101,8 @@ static void connection_lost(void **state)
 static void another_node(void **state)
 {
 	static const char *const change[] = {
-		"ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
-		"UNSIGNED NULL",
+		("ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
+		 "UNSIGNED NULL"),
 		"ALTER TABLE attempt ADD COLUMN major_faults BIGINT NULL", "ALTER TABLE gate DROP COLUMN running"};
 	int status;
 
