@@ -30,7 +30,7 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle 
 	js_error_clear(&ignored);
 	if (js_budget_stack(&budget, &jobs, &ignored) == 0)
 		i->live = jobs.live;
-	if (i->log[0] == '/' && !i->last.came) {
+	if (i->log[0] == '/' && !i->last.came && strchr(i->log, '%') == NULL) { /* else sbatch has replaced it */
 		char dir[sizeof(i->log)];
 
 		(void)snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(i->log, '/') - i->log), i->log);

@@ -83,7 +83,7 @@ static void add_node_sign(const struct insight_tally *t, const struct insight_ta
 	uint64_t bad = n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST], elsewhere = 0;
 	double done = 0, us = 0;
 
-	for (size_t i = 0; i < t->node_n; i++) /* what was not counted is none of the tally's failures */
+	for (size_t i = 0; i < t->node_n; i++) /* a node has failures that do not count, too */
 		elsewhere += &t->node[i] == n ? 0 : t->node[i].n[JOBSTACK_FAILED] + t->node[i].n[JOBSTACK_LOST];
 	js_buf_printf(out, "%s node: %s", n->fails ? "Bad" : "Slow", n->name);
 	if (n->fails)

@@ -196,7 +196,7 @@ void view_idle(struct js_buf *out, const struct insight_idle *i)
 		view_safe_words(out, i->reason);
 	}
 	if (i->log[0] != '\0' && (none ? i->live <= 0 : worker && l->in_job)) {
-		js_buf_str(out, i->lost ? " (its log's directory is not there: " : " (log: ");
+		js_buf_str(out, i->lost ? " (its log's directory is not on this host: " : " (log: ");
 		view_safe(out, i->log, strlen(i->log));
 		js_buf_char(out, ')');
 	}

@@ -66,13 +66,13 @@ like '... status tells it' "$(jobstack status left)" 'the last one ended .*: --c
 start short --time=1 --margin=10m -- true {}
 check 'a wall time that is too short' release
 like '... status tells it' "$(jobstack status short)" 'the last one ended .*: the job ends in .*: no more entries are started'
-mkdir work
-cd work || exit
+mkdir gone
+cd gone || exit
 start workless -- true {}
 cd ..
-rm -r work
+rm -r gone
 check "a job's directory that is not there" release
-like '... status tells it' "$(jobstack status workless | tr '\n' ' ')" "before a worker began .its log.s directory is not there: $PWD/work/jobstack-logs/workless/slurm-$job.out.*correct that first, then "
+like '... status tells it' "$(jobstack status workless | tr '\n' ' ')" "before a worker began .its log.s directory is not on this host: $PWD/gone/jobstack-logs/workless/slurm-$job.out.*correct that first, then "
 numbered 1 2 | jobstack push -q -s refused >/dev/null
 check 'a job that sbatch rejects' says 1 'nvalid partition' jobstack submit refused --workers 1 --partition=nosuch -- true {}
 like '... status tells it' "$(jobstack status refused | tr '\n' ' ')" 'no worker is running: sbatch rejected the last job .* ago: .*nvalid partition name'
