@@ -44,6 +44,7 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 			o->verdict = JOBSTACK_FAILED;
 			o->fatal = 1;
 			o->later = 0;
+			r->is_dead = 1;
 			(void)snprintf(r->reason + len, sizeof(r->reason) - len, ", %" PRIu64 " times in a row",
 				       before + 1);
 			(void)pthread_mutex_lock(&box->lock);

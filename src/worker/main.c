@@ -96,7 +96,7 @@ static void record_refusal(struct run *r, const struct jobstack_error *why)
 	struct jobstack_worker *worker = NULL;
 	char reason[1500];
 
-	if (r->config.dry_run || r->config.dry_names || r->ledger.worker != NULL || why->code == JOBSTACK_ENODB ||
+	if (r->config.dry_run || r->config.dry_names || r->ledger.db.worker != NULL || why->code == JOBSTACK_ENODB ||
 	    (r->handle == NULL && recovery_connect(&r->config, 0, &r->handle, &ignored) != 0))
 		return;
 	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, advice_remedy(&r->config, why));

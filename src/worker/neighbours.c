@@ -11,29 +11,29 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct suspicion read_suspicion(struct ledger *l)
+static struct suspicion read_suspicion(struct mailbox *box)
 {
 	struct suspicion now;
 
-	(void)pthread_mutex_lock(&l->box->lock);
-	now = l->box->suspicion;
-	(void)pthread_mutex_unlock(&l->box->lock);
+	(void)pthread_mutex_lock(&box->lock);
+	now = box->suspicion;
+	(void)pthread_mutex_unlock(&box->lock);
 	return now;
 }
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
-static void note_failure(struct ledger *l, const struct result *r)
+static void note_failure(struct neighbours *n, const struct result *r)
 {
 	struct js_buf text = {0};
 
 	view_failed(&text, "", 0, r->reason, r->outcome.err_tail.data, r->outcome.err_tail.len);
-	(void)snprintf(l->failure, sizeof(l->failure), "%s", text.data != NULL ? text.data : "");
+	(void)snprintf(n->failure, sizeof(n->failure), "%s", text.data != NULL ? text.data : "");
 	js_buf_free(&text);
 }
 
-/* The failure R costs its entry no attempt. */
-static void spare(struct ledger *l, struct result *r)
+/* Makes of the failure R an interruption, which costs its entry no attempt. */
+static void spare(struct mailbox *box, struct result *r)
 {
 	char plain[REASON_MAX];
 
@@ -42,41 +42,41 @@ static void spare(struct ledger *l, struct result *r)
 	r->outcome.verdict = JOBSTACK_INTERRUPTED;
 	r->outcome.cause = JOBSTACK_CAUSE_NODE;
 	r->outcome.later = 2;
-	(void)pthread_mutex_lock(&l->box->lock);
-	l->box->failed--;
-	l->box->dead -= (uint64_t)r->is_dead;
-	l->sent_dead -= (uint64_t)r->is_dead;
-	(void)pthread_mutex_unlock(&l->box->lock);
+	(void)pthread_mutex_lock(&box->lock);
+	box->failed--;
+	box->dead -= (uint64_t)r->is_dead;
+	(void)pthread_mutex_unlock(&box->lock);
+	r->is_dead = 0;
 }
 
-int neighbours_unknown(struct ledger *l)
+int neighbours_are_unknown(const struct neighbours *n)
 {
-	struct suspicion run = read_suspicion(l);
+	struct suspicion run = read_suspicion(n->db->box);
 
 	return suspicion_asks(&run) && !run.looked;
 }
 
-void neighbours_judge(struct ledger *l, struct result *results, struct jobstack_outcome *outcomes, size_t n)
+void neighbours_judge(struct neighbours *n, struct result *results, struct jobstack_outcome *outcomes, size_t count)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct suspicion run = read_suspicion(l);
+	struct suspicion run = read_suspicion(n->db->box);
 	uint64_t entries[JOBSTACK_POP_MAX];
 	unsigned char found[JOBSTACK_POP_MAX];
 	size_t at[JOBSTACK_POP_MAX], k = 0;
 
-	for (size_t i = 0; i < n && suspicion_asks(&run); i++)
+	for (size_t i = 0; i < count && suspicion_asks(&run); i++)
 		if (results[i].outcome.verdict == JOBSTACK_FAILED && !results[i].outcome.fatal) {
 			entries[k] = results[i].outcome.entry;
 			at[k++] = i;
 		}
 	if (k == 0)
 		return;
-	note_failure(l, &results[at[k - 1]]);
-	if (!suspicion_spares(&run, 1) || jobstack_worker_elsewhere(l->worker, entries, k, found, &error) != 0)
+	note_failure(n, &results[at[k - 1]]);
+	if (!suspicion_spares(&run, 1) || jobstack_worker_elsewhere(n->db->worker, entries, k, found, &error) != 0)
 		return;
 	for (size_t i = 0; i < k; i++)
 		if (!suspicion_costs(&run, found[i] % JOBSTACK_DONE_ELSEWHERE)) {
-			spare(l, &results[at[i]]);
+			spare(n->db->box, &results[at[i]]);
 			outcomes[at[i]] = result_outcome(&results[at[i]]);
 		}
 }
@@ -113,51 +113,52 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 }
 
 /* Whether the entries that failed here were done elsewhere, so often that this node is bad.  Then it says so in WHY. */
-static int is_bad(struct ledger *l, struct suspicion *run, char *why, size_t size)
+static int is_bad(const struct neighbours *n, struct suspicion *run, char *why, size_t size)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	unsigned char found[SUSPICION_MOST];
 	unsigned done = 0, failed = 0;
 
-	if (jobstack_worker_elsewhere(l->worker, run->entry, run->n, found, &error) != 0)
+	if (jobstack_worker_elsewhere(n->db->worker, run->entry, run->n, found, &error) != 0)
 		return 0;
 	for (unsigned i = 0; i < run->n; i++) {
 		done += (found[i] & JOBSTACK_DONE_ELSEWHERE) != 0;
 		failed += found[i] > 0 && found[i] < JOBSTACK_DONE_ELSEWHERE;
 	}
 	(void)snprintf(why, size, "the last %u entries failed here, %u of them were done elsewhere%s", run->n, done,
-		       l->failure);
+		       n->failure);
 	return suspicion_is_bad(run, done, failed, jobstack_now_us());
 }
 
-void neighbours_leave(struct ledger *l, const char *why)
+void neighbours_leave(const struct neighbours *n, const char *why)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	char text[600];
 
-	(void)jobstack_worker_fact(l->worker, JOBSTACK_FACT_BAD_NODE, (int64_t)jobstack_worker_id(l->worker), why,
-				   &ignored);
+	(void)jobstack_worker_fact(n->db->worker, JOBSTACK_FACT_BAD_NODE, (int64_t)jobstack_worker_id(n->db->worker),
+				   why, &ignored);
 	(void)snprintf(text, sizeof(text), "bad node: %s", why);
-	mailbox_stop(l->box, LEAVE_NODE, text, 0);
+	mailbox_stop(n->db->box, LEAVE_NODE, text, 0);
 }
 
-void neighbours_look(struct ledger *l)
+void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct suspicion run = read_suspicion(l), *now = &l->box->suspicion;
-	const struct jobstack_idle *i = &l->idle;
-	struct crew crew = {.run = &run, .own = l->node, .now_us = jobstack_now_us()};
+	struct mailbox *box = n->db->box;
+	struct suspicion run = read_suspicion(box), *now = &box->suspicion;
+	struct crew crew = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
 	char why[400];
 	int bad, same;
 
-	if (!suspicion_asks(&run) || jobstack_workers(l->handle, l->config->stack, note_worker, &crew, &error) != 0 ||
+	if (!suspicion_asks(&run) ||
+	    jobstack_workers(n->db->handle, n->db->config->stack, note_worker, &crew, &error) != 0 ||
 	    crew.nodes.len == 0) {
 		js_buf_free(&crew.nodes);
 		return;
 	}
-	suspicion_see(&run, crew.others, crew.busy, i->done, i->waiting + i->dead, crew.now_us);
-	bad = run.others > 0 && is_bad(l, &run, why, sizeof(why));
-	(void)pthread_mutex_lock(&l->box->lock);
+	suspicion_see(&run, crew.others, crew.busy, idle->done, idle->waiting + idle->dead, crew.now_us);
+	bad = run.others > 0 && is_bad(n, &run, why, sizeof(why));
+	(void)pthread_mutex_lock(&box->lock);
 	same = now->n >= run.n && now->since_us == run.since_us; /* there was no success meanwhile */
 	if (same) {
 		memcpy(run.entry, now->entry, sizeof(run.entry));
@@ -165,15 +166,15 @@ void neighbours_look(struct ledger *l)
 		run.far = now->far;
 		run.confirmed = run.bad_us == 0 ? 0 : now->confirmed;
 		*now = run;
-		mailbox_slow_down(l->box);
+		mailbox_slow_down(box);
 	}
-	(void)pthread_mutex_unlock(&l->box->lock);
+	(void)pthread_mutex_unlock(&box->lock);
 	if (same && bad)
-		neighbours_leave(l, why);
-	else if (same && suspicion_is_hopeless(&run, i->ready + i->running)) {
+		neighbours_leave(n, why);
+	else if (same && suspicion_is_hopeless(&run, idle->ready + idle->running)) {
 		(void)snprintf(why, sizeof(why), "the last %u entries failed, and no worker succeeds on %.*s%s", run.n,
-			       (int)(crew.nodes.len > 104 ? 100 : crew.nodes.len - 4), crew.nodes.data + 2, l->failure);
-		mailbox_stop(l->box, LEAVE_PAUSING, why, 0);
+			       (int)(crew.nodes.len > 104 ? 100 : crew.nodes.len - 4), crew.nodes.data + 2, n->failure);
+		mailbox_stop(box, LEAVE_PAUSING, why, 0);
 	}
 	js_buf_free(&crew.nodes);
 }

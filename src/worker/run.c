@@ -224,7 +224,7 @@ static void announce_worker(const struct run *r)
 		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
 	speaker_say(
 		"worker %llu on %s: stack \"%s\", %s, lease %s, can continue for up to %s without the database%s%s%s%s",
-		(unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, r->config.stack,
+		(unsigned long long)jobstack_worker_id(r->ledger.db.worker), r->identity.env.node, r->config.stack,
 		r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
 		r->config.output_dash ? "" : ", output in ",
 		r->config.output_dash ? "" : js_packlog_path(r->supervisor.log));
@@ -245,11 +245,11 @@ static int begin_outbox(struct run *r, struct jobstack_error *error)
 	o->box = &r->box;
 	o->page = r->keeper.page;
 	(void)snprintf(o->head.stack, sizeof(o->head.stack), "%s", r->config.stack);
-	o->head.worker = jobstack_worker_id(r->ledger.worker);
+	o->head.worker = jobstack_worker_id(r->ledger.db.worker);
 	o->head.lease_us = r->config.lease_us;
-	jobstack_worker_token(r->ledger.worker, o->head.token);
+	jobstack_worker_token(r->ledger.db.worker, o->head.token);
 	outbox_places(o, r->log_dir, r->log_name, getenv("TMPDIR"));
-	r->ledger.outbox = o;
+	r->ledger.db.outbox = o;
 	return outbox_begin(o, error);
 }
 
@@ -289,7 +289,7 @@ static int settle_outbox(struct run *r)
 /* Gives supervisor, ledger and keeper what they need of each other. */
 static void connect_threads(struct run *r)
 {
-	uint64_t worker = jobstack_worker_id(r->ledger.worker);
+	uint64_t worker = jobstack_worker_id(r->ledger.db.worker);
 	int64_t now;
 
 	r->supervisor.config = &r->config;
@@ -301,22 +301,23 @@ static void connect_threads(struct run *r)
 	js_reap_oom_begin(&r->supervisor.oom, "/proc/self");
 	r->supervisor.cwd = r->run_cwd;
 	(void)js_mounts_read(&r->supervisor.mounts, "/proc/self/mountinfo");
-	r->ledger.config = &r->config;
-	r->ledger.box = &r->box;
-	r->ledger.handle = r->handle;
-	r->ledger.cwd = r->run_cwd;
-	r->ledger.in_job = r->identity.env.in_slurm;
+	r->ledger.db.config = &r->config;
+	r->ledger.db.box = &r->box;
+	r->ledger.db.handle = r->handle;
+	r->ledger.directory.run = r->run_cwd;
+	r->ledger.connection.may_stay = r->identity.env.in_slurm;
 	r->ledger.facts.version = r->supervisor.version;
 	r->ledger.facts.mounts = &r->supervisor.mounts;
-	r->ledger.watch_options = recovery_options(&r->config, worker);
+	r->ledger.survey.watch_options = recovery_options(&r->config, worker);
 	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
+	ledger_connect(&r->ledger);
 	r->supervisor.life = r->keeper.life;
 	r->supervisor.printer = &r->printer;
-	r->supervisor.display = r->ledger.display = &r->display;
-	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
+	r->supervisor.display = r->ledger.survey.display = &r->display;
+	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.db.worker);
 	if (!r->config.finish_on_loss)
 		r->keeper.page->deadline_us = r->box.deadline_us;
-	jobstack_worker_token(r->ledger.worker, r->keeper.page->token);
+	jobstack_worker_token(r->ledger.db.worker, r->keeper.page->token);
 	r->keeper.page->lease_us = r->config.lease_us;
 	r->keeper.page->worker = worker;
 }
@@ -437,7 +438,7 @@ static int begin_worker(struct run *r, struct jobstack_error *error)
 
 	for (;;) {
 		began = js_clock_mono_us();
-		status = jobstack_worker_begin(r->handle, r->config.stack, &r->options, &r->ledger.worker, error);
+		status = jobstack_worker_begin(r->handle, r->config.stack, &r->options, &r->ledger.db.worker, error);
 		if (status != JOBSTACK_ENODB || js_clock_mono_us() - began < JS_SECOND_US ||
 		    js_clock_mono_us() >= until || poll(&signals, 1, 0) > 0)
 			return status;
@@ -459,7 +460,7 @@ static void print_reason(const struct run *r)
 		break;
 	case LEAVE_NODE:
 		speaker_say("%s: other nodes continue; tell your help desk, and avoid the node with --exclude=%s",
-			    b->why, r->ledger.node);
+			    b->why, r->ledger.neighbours.node);
 		break;
 	case LEAVE_KEEPER: speaker_say("%s", b->why); break;
 	case LEAVE_DATABASE:
@@ -481,7 +482,7 @@ static int choose_exit_status(const struct run *r)
 	case LEAVE_NODE:
 	case LEAVE_KEEPER:
 	case LEAVE_FENCED: return JS_EXIT_NO;
-	case LEAVE_DATABASE: return js_error_exit_status(r->ledger.error.code);
+	case LEAVE_DATABASE: return js_error_exit_status(r->ledger.db.error.code);
 	default: return r->config.strict && r->box.failed > 0 ? JS_EXIT_NO : JS_EXIT_OK;
 	}
 }
@@ -517,7 +518,8 @@ static void check_node(const struct run *r, char *why, size_t size)
 		(void)js_error_set(&error, JOBSTACK_EFILE, WIFEXITED(status) ? "exit %d" : "signal %d",
 				   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	view_failed(&text, line, strlen(line), error.text, out.data, out.len);
-	(void)snprintf(why, size, "--node-check failed on %s: %s", r->ledger.node, text.data != NULL ? text.data : "");
+	(void)snprintf(why, size, "--node-check failed on %s: %s", r->ledger.neighbours.node,
+		       text.data != NULL ? text.data : "");
 	js_buf_free(&out);
 	js_buf_free(&text);
 }
@@ -532,7 +534,7 @@ int run_work(struct run *r, struct jobstack_error *error)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	ask_job_end(r); /* it may take a while, and TERM ends it */
-	r->ledger.node = r->identity.env.node[0] != '\0' ? r->identity.env.node : r->identity.host;
+	r->ledger.neighbours.node = r->identity.env.node[0] != '\0' ? r->identity.env.node : r->identity.host;
 	check_node(r, unfit, sizeof(unfit)); /* this, too */
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
@@ -552,12 +554,12 @@ int run_work(struct run *r, struct jobstack_error *error)
 	warn_of_loss(r);
 	connect_threads(r);
 	if (unfit[0] != '\0')
-		neighbours_leave(&r->ledger, unfit);
+		neighbours_leave(&r->ledger.neighbours, unfit);
 	status = run_threads(r, error);
 	if (status == 0) {
 		print_summary(r, js_clock_mono_us() - began);
 		status = choose_exit_status(r);
-	} else if (jobstack_worker_end(r->ledger.worker, NULL, 0, JOBSTACK_CAUSE_OTHER, error->text, &ignored) == 0)
+	} else if (jobstack_worker_end(r->ledger.db.worker, NULL, 0, JOBSTACK_CAUSE_OTHER, error->text, &ignored) == 0)
 		r->keeper.page->worker = 0; /* it has claimed nothing */
 	/* a thread hangs in a call: nothing that it uses may be freed */
 	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) {
@@ -567,7 +569,7 @@ int run_work(struct run *r, struct jobstack_error *error)
 	}
 	js_buf_free(&r->display.failures);
 	outbox_free(&r->outbox);
-	jobstack_worker_free(r->ledger.worker);
+	jobstack_worker_free(r->ledger.db.worker);
 	mailbox_end(&r->box);
 	return status;
 }

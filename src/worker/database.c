@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * How long the ledger's thread waits for the database.
+ */
+#include "worker/database.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+/* How long a worker that has to end, with nothing running, waits for the database. */
+#define GOING_US (10 * JS_SECOND_US)
+
+void database_ask(struct database *db)
+{
+	outbox_ask(db->outbox, NULL, 0);
+}
+
+void database_answered(struct database *db)
+{
+	outbox_answered(db->outbox, 0);
+}
+
+/* Returns whether the database has been away for too long. */
+static int is_outage_too_long(struct database *db, int64_t since_us)
+{
+	int64_t now = jobstack_now_us();
+	int going;
+
+	(void)pthread_mutex_lock(&db->box->lock);
+	going = db->box->leaving == LEAVE_SIGNAL && db->box->running == 0;
+	(void)pthread_mutex_unlock(&db->box->lock);
+	return now >= jobstack_worker_deadline_us(db->worker) || (going && now - since_us >= GOING_US);
+}
+
+int database_repeats(struct database *db, int status, int64_t since_us)
+{
+	if (status != JOBSTACK_ENODB || is_outage_too_long(db, since_us))
+		return 0;
+	js_error_clear(&db->error);
+	js_clock_nap(JS_SECOND_US / 4, NULL);
+	return 1;
+}
+
+void database_leave(struct database *db, enum leaving leaving, const char *why)
+{
+	(void)pthread_mutex_lock(&db->box->lock);
+	mailbox_leave(db->box, leaving, why);
+	(void)pthread_mutex_unlock(&db->box->lock);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The ledger's steps.  Promises: outcomes and the next claim go in one transaction; a step whose outcome is unknown is
+ * repeated as it was until it is known, or the lease is over; what a step carried is written, or waits again.
+ */
+#include "worker/step.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "worker/defer.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------- when, and with what */
+
+/* Returns whether the next claim is for an entry far behind: it takes many, which is not allowed always. */
+static int goes_far(const struct ledger *l)
+{
+	return suspicion_goes_far(&l->db.box->suspicion) && !l->pace.limited && l->db.config->batch == 0 &&
+	       l->db.config->max_entries == 0 && l->db.box->max_losses >= 2;
+}
+
+/* Fills in what the next step would claim, and when it is due. */
+static struct batching_plan plan_step(struct ledger *l, int64_t now)
+{
+	const struct mailbox *box = l->db.box;
+	const struct batching b = {
+		.now_us = now,
+		.slot = box->slots,
+		.slots = box->slots_n,
+		.running = box->running,
+		.queued = box->queued,
+		.mean_us = box->mean_us,
+		.step = l->pace.step,
+		.finished = box->finished,
+		.ready = l->survey.look.idle.ready,
+		.workers = l->survey.look.at_us != 0 ? l->survey.look.idle.workers : 0,
+		/* no process can be created: one entry to try with; other workers can start the rest */
+		.most = box->starved || box->slow_until_us != 0 ? 1
+			: l->db.config->batch != 0		? l->db.config->batch
+								: JOBSTACK_POP_MAX,
+		.limited = l->pace.limited,
+		.no_ahead = box->max_losses < 2,
+		.held = box->finished == l->pace.held,
+	};
+	struct batching_plan plan = batching_plan(&b);
+
+	if (plan.claim > 0 && goes_far(l)) {
+		plan.claim = JOBSTACK_POP_MAX;
+		plan.fresh = 2;
+	}
+	/* a command that ends makes room below max-running */
+	if (box->leaving != STAY || (now < l->survey.empty.until_us && !(l->pace.limited && box->results_n > 0)) ||
+	    now < box->slow_until_us || (box->starved && box->queued > 0))
+		plan.claim = 0;
+	if (l->db.config->max_entries != 0 && plan.claim > l->db.config->max_entries - l->pace.claimed)
+		plan.claim = l->db.config->max_entries - l->pace.claimed;
+	return plan;
+}
+
+/* About a third of the lease (JS_WATCH_BEATS_US) after the last step, with a random part, so that workers don't beat
+ * together. */
+static int64_t next_heartbeat(const struct ledger *l)
+{
+	int64_t lease = jobstack_worker_lease_us(l->db.worker);
+	int64_t third = (l->connection.may_stay || lease < JS_WATCH_BEATS_US ? lease : JS_WATCH_BEATS_US) / 3;
+
+	return l->heartbeat.last_us + third - third / 8 - (int64_t)((uint64_t)third / 1024 * l->heartbeat.jitter);
+}
+
+int step_is_due(struct ledger *l, struct step *s, int64_t *until)
+{
+	struct mailbox *box = l->db.box;
+	int64_t now = jobstack_now_us(), flush_at;
+	const struct batching_plan plan = plan_step(l, now);
+
+	s->nudged = box->nudged; /* a bare heartbeat, since that always brings the requests to kill */
+	s->k = s->nudged ? 0 : plan.claim;
+	s->fresh = plan.fresh;
+	s->leaps = box->leaps;
+	s->after_leap = s->leaps != box->leaps_settled;
+	s->beat = now >= next_heartbeat(l) || now >= l->survey.others.next_us || s->after_leap || l->heartbeat.now;
+	*until = next_heartbeat(l) < l->survey.others.next_us ? next_heartbeat(l) : l->survey.others.next_us;
+	if ((s->k > 0 && plan.due) || s->beat || s->nudged)
+		return 1;
+	if (plan.look_us < *until)
+		*until = plan.look_us;
+	if (box->leaving == STAY && l->survey.empty.until_us > now && l->survey.empty.until_us < *until)
+		*until = l->survey.empty.until_us;
+	if (box->leaving == STAY && box->slow_until_us > now && box->slow_until_us < *until)
+		*until = box->slow_until_us;
+	if (box->queued > 0 && box->progress_us + LEDGER_STUCK_US < *until)
+		*until = box->progress_us + LEDGER_STUCK_US > now ? box->progress_us + LEDGER_STUCK_US
+								  : now + JS_SECOND_US / 5;
+	if (box->results_n == 0)
+		return 0;
+	flush_at = box->oldest_us + plan.gather_us;
+	if (box->results_n >= JOBSTACK_POP_MAX || box->leaving != STAY || now >= flush_at ||
+	    (box->queued == 0 && box->running == 0))
+		return 1;
+	if (flush_at < *until)
+		*until = flush_at;
+	return 0;
+}
+
+int step_take(struct ledger *l, struct step *s)
+{
+	struct mailbox *box = l->db.box;
+	size_t n = s->nudged ? 0 : box->results_n < JOBSTACK_POP_MAX ? box->results_n : JOBSTACK_POP_MAX;
+	size_t rest = box->results_n - n;
+	struct result *left = rest == 0 ? NULL : malloc(rest * sizeof(*left));
+
+	s->outcomes = n == 0 ? NULL : calloc(n, sizeof(*s->outcomes));
+	if ((n > 0 && s->outcomes == NULL) || (rest > 0 && left == NULL)) {
+		free(s->outcomes);
+		free(left);
+		s->outcomes = NULL;
+		return -1;
+	}
+	if (rest > 0)
+		memcpy(left, box->results + n, rest * sizeof(*left));
+	s->results = box->results;
+	s->n = n;
+	box->results = left;
+	box->results_n = box->results_room = rest;
+	for (size_t i = 0; i < n; i++)
+		s->outcomes[i] = result_outcome(&s->results[i]);
+	box->nudged = 0;
+	s->running_n = 0;
+	for (size_t i = 0; i < box->slots_n; i++)
+		if (box->slots[i].entry != 0)
+			s->running[s->running_n++] = box->slots[i];
+	return 0;
+}
+
+/* After a step that failed for good: what it carried still waits. */
+static void return_results(struct ledger *l, struct step *s)
+{
+	(void)pthread_mutex_lock(&l->db.box->lock);
+	mailbox_put_back(l->db.box, s->results, s->n);
+	(void)pthread_mutex_unlock(&l->db.box->lock);
+	s->results = NULL;
+	s->n = 0;
+}
+
+void step_free(struct step *s)
+{
+	result_free(s->results, s->n);
+	free(s->outcomes);
+	s->results = NULL;
+	s->outcomes = NULL;
+	s->n = 0;
+}
+
+/* ------------------------------------------------------------------------------------ after one that succeeded */
+
+/* How long it took, and how long slots waited for it. */
+static void note_time(struct ledger *l, struct step *s)
+{
+	struct mailbox *box = l->db.box;
+	struct batching_waited waited = {box->slots, box->slots_n, 0, s->k, s->batch.count, s->sent_us, s->answered_us};
+
+	batching_note_step(&l->pace.step, s->answered_us - s->sent_us);
+	(void)pthread_mutex_lock(&box->lock);
+	s->finished = box->finished;
+	waited.queued = box->queued;
+	batching_note_wait(&l->pace.wait, &waited);
+	(void)pthread_mutex_unlock(&box->lock);
+}
+
+static void tell_events(struct ledger *l, struct step *s)
+{
+	events_tell(l->events, s->outcomes, s->n);
+}
+
+/* From its sending the lease is counted: after a late reply, the next heartbeat is due sooner. */
+static void renew_lease(struct ledger *l, struct step *s)
+{
+	int64_t deadline = jobstack_worker_deadline_us(l->db.worker);
+	struct mailbox *box = l->db.box;
+
+	l->heartbeat.last_us = deadline - jobstack_worker_lease_us(l->db.worker);
+	l->heartbeat.jitter = (unsigned)js_num_jitter(&l->heartbeat.seed, 256);
+	l->heartbeat.now = 0;
+	connection_used(&l->connection);
+	(void)pthread_mutex_lock(&box->lock);
+	box->deadline_us = deadline;
+	if (!l->db.config->finish_on_loss)
+		l->keeper->page->deadline_us = deadline;
+	if (s->after_leap)
+		mailbox_wake_supervisor(box); /* entries that waited for this step may start */
+	box->leaps_settled = s->leaps;
+	(void)pthread_mutex_unlock(&box->lock);
+}
+
+/* What others want of this worker: the limits of the stack, and which entries are to be killed. */
+static void take_policy(struct ledger *l, struct step *s)
+{
+	struct mailbox *box = l->db.box;
+
+	l->pace.limited = s->report.limited;
+	(void)pthread_mutex_lock(&box->lock);
+	if (s->report.kills != NULL || box->kills != NULL) {
+		free(box->kills);
+		box->kills = s->report.kills == NULL ? NULL : strdup(s->report.kills);
+		mailbox_wake_supervisor(box);
+	}
+	box->max_attempts = s->report.max_attempts;
+	box->max_losses = s->report.max_losses;
+	(void)pthread_mutex_unlock(&box->lock);
+}
+
+static void count_closed(struct ledger *l, struct step *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		l->pace.claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
+		l->survey.done += s->outcomes[i].verdict == JOBSTACK_DONE;
+		l->survey.dead += (uint64_t)s->results[i].is_dead;
+	}
+}
+
+static void note_claim(struct ledger *l, struct step *s)
+{
+	if (s->k > 0 && s->fresh == 1 && s->batch.count == 0)
+		l->pace.held = s->finished;
+	else if (s->k > 0)
+		survey_note_claim(&l->survey, s->batch.count == 0);
+}
+
+/* Before the entries are handed over, which returns them if the worker leaves. */
+static void check_directory(struct ledger *l, struct step *s)
+{
+	claimed_check_directory(&l->db, &l->directory, s->report.cwd);
+}
+
+static void hand_over(struct ledger *l, struct step *s)
+{
+	l->pace.claimed += s->batch.count;
+	if (s->batch.count > 0)
+		claimed_hand_over(&l->db, &s->batch, s->fresh > 1);
+	else
+		jobstack_batch_free(&s->batch);
+}
+
+/* In a stack that is not open, entries that have not started are returned. */
+static void heed_state(struct ledger *l, struct step *s)
+{
+	if (s->report.state == JOBSTACK_OPEN)
+		return;
+	(void)pthread_mutex_lock(&l->db.box->lock);
+	if (l->db.box->queued > 0)
+		mailbox_give_back(l->db.box);
+	(void)pthread_mutex_unlock(&l->db.box->lock);
+}
+
+/* All that follows from a step that has succeeded, in this order. */
+static void (*const after_step[])(struct ledger *, struct step *) = {
+	note_time,  tell_events,     renew_lease, take_policy, count_closed,
+	note_claim, check_directory, hand_over,	  heed_state,
+};
+
+/* ----------------------------------------------------------------------------------------------------------- steps */
+
+/* Changes outcomes by what the history of their entries says. */
+static void judge_results(struct ledger *l, struct step *s)
+{
+	defer_limit(l->db.handle, l->db.config, l->db.box, s->results, s->outcomes, s->n);
+	if (s->n > 0 && neighbours_are_unknown(&l->neighbours))
+		(void)survey_look(&l->survey, l->pace.claimed);
+	neighbours_judge(&l->neighbours, s->results, s->outcomes, s->n);
+}
+
+/* Sends the step until its outcome is known. */
+static int send_step(struct ledger *l, struct step *s)
+{
+	const struct jobstack_step step = {.size = sizeof(step),
+					   .outcomes = s->outcomes,
+					   .outcomes_n = s->n,
+					   .claim = s->k,
+					   .fresh = (size_t)s->fresh,
+					   .running = s->running,
+					   .running_n = s->running_n,
+					   .step_us = (uint64_t)l->pace.step.mean_us,
+					   .waiting = (uint64_t)(1000 * l->pace.wait.share)};
+	int64_t since = jobstack_now_us();
+	int status;
+
+	do {
+		s->sent_us = jobstack_now_us();
+		status = jobstack_step(l->db.worker, &step, &s->batch, &s->report, &l->db.error);
+		if (status == JOBSTACK_ENODB)
+			js_watch_gap(l->survey.watch); /* silence during an outage proves nothing */
+	} while (database_repeats(&l->db, status, since));
+	s->answered_us = jobstack_now_us();
+	return status;
+}
+
+int step_do(struct ledger *l, struct step *s)
+{
+	int status;
+
+	s->batch = (struct jobstack_batch)JOBSTACK_BATCH_INIT;
+	s->report = (struct jobstack_step_report)JOBSTACK_STEP_REPORT_INIT;
+	judge_results(l, s);
+	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
+		jobstack_disconnect(l->db.handle);
+	outbox_ask(l->db.outbox, s->outcomes, s->n);
+	facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
+	facts_tell_packages(&l->facts, l->db.worker, 0);
+	js_error_clear(&l->db.error);
+	status = send_step(l, s);
+	outbox_answered(l->db.outbox, status == 0 ? s->n : 0);
+	if (status != 0) {
+		return_results(l, s);
+		return status;
+	}
+	for (size_t i = 0; i < sizeof(after_step) / sizeof(after_step[0]); i++)
+		after_step[i](l, s);
+	return 0;
+}
+
+/* The cause that a worker's row gets when it has left. */
+static enum jobstack_cause cause_of_end(const struct mailbox *box)
+{
+	switch (box->leaving) {
+	case LEAVE_HALTED:
+	case LEAVE_PAUSING: return JOBSTACK_CAUSE_PAUSED;
+	case LEAVE_TIME: return JOBSTACK_CAUSE_WALL_TIME;
+	case LEAVE_SIGNAL: return box->why_number == SIGUSR1 ? JOBSTACK_CAUSE_WALL_TIME : JOBSTACK_CAUSE_STOPPED;
+	case LEAVE_COMMAND: return JOBSTACK_CAUSE_START;
+	case LEAVE_OUTPUT: return JOBSTACK_CAUSE_OUTPUT;
+	case LEAVE_NODE: return JOBSTACK_CAUSE_NODE;
+	case LEAVE_ELSEWHERE:
+	case LEAVE_MACHINE: return JOBSTACK_CAUSE_OTHER;
+	case LEAVE_KEEPER: return JOBSTACK_CAUSE_WORKER;
+	case LEAVE_FENCED:
+	case LEAVE_DATABASE: return JOBSTACK_CAUSE_LEASE;
+	default: return JOBSTACK_CAUSE_NONE;
+	}
+}
+
+static int end_row(struct ledger *l, struct step *s)
+{
+	struct database *db = &l->db;
+	unsigned char token[16];
+
+	if (db->box->leaving != LEAVE_KEEPER)
+		return jobstack_worker_end(db->worker, s->outcomes, s->n, cause_of_end(db->box), db->box->why,
+					   &db->error);
+	jobstack_worker_token(db->worker, token);
+	return jobstack_replay(db->handle, db->config->stack, jobstack_worker_id(db->worker), token, s->outcomes, s->n,
+			       JOBSTACK_CAUSE_WORKER, db->box->why, NULL, &db->error);
+}
+
+int step_end_row(struct ledger *l, struct step *s)
+{
+	int64_t since = jobstack_now_us();
+	int status;
+
+	judge_results(l, s);
+	outbox_ask(l->db.outbox, s->outcomes, s->n);
+	js_error_clear(&l->db.error);
+	do
+		status = end_row(l, s);
+	while (database_repeats(&l->db, status, since));
+	outbox_answered(l->db.outbox, status == 0 ? s->n : 0);
+	if (status != 0) {
+		return_results(l, s);
+		return status;
+	}
+	events_tell(l->events, s->outcomes, s->n);
+	facts_tell_packages(&l->facts, l->db.worker, 1);
+	return 0;
+}

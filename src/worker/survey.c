@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Promises: a worker that leaves leaves no entry for which nobody waits; while the database is away, nothing is
+ * concluded about others.
+ */
+#include "worker/survey.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "worker/batching.h"
+#include "worker/speaker.h"
+
+#include <string.h>
+
+#define EMPTY_MIN_US (JS_SECOND_US / 10)
+#define EMPTY_MAX_US (2 * JS_SECOND_US)
+#define LOOKED_US (3 * JS_SECOND_US) /* what a look saw longer ago may have changed */
+#define DISPLAY_US JS_SECOND_US	     /* how often the stack is read for the display, at first */
+
+int survey_begin(struct survey *s, struct jobstack_error *error)
+{
+	s->jitter = jobstack_worker_id(s->db->worker) * 2654435761u + 88172645463325252u;
+	s->began_us = jobstack_now_us();
+	s->others.seen.still_us = INT64_MAX;
+	return js_watch_new(&s->watch, s->db->handle, s->db->config->stack, &s->watch_options, error);
+}
+
+void survey_end(struct survey *s)
+{
+	js_watch_free(s->watch);
+}
+
+void survey_note_claim(struct survey *s, int empty)
+{
+	int64_t now = jobstack_now_us();
+
+	if (!empty) {
+		s->empty.until_us = s->empty.wait_us = s->idle_since_us = 0;
+		return;
+	}
+	s->empty.wait_us = s->empty.wait_us == 0		 ? EMPTY_MIN_US
+			   : 2 * s->empty.wait_us < EMPTY_MAX_US ? 2 * s->empty.wait_us
+								 : EMPTY_MAX_US;
+	s->empty.until_us = now + s->empty.wait_us / 2 + (int64_t)js_num_jitter(&s->jitter, (uint64_t)s->empty.wait_us);
+}
+
+/* Shows the display what was read of the stack.  No step is under way, so what this worker holds is claimed. */
+static void note_sight(struct survey *s)
+{
+	const struct jobstack_idle *i = &s->look.idle;
+	struct mailbox *box = s->db->box;
+	int first;
+
+	(void)pthread_mutex_lock(&box->lock);
+	first = box->sight.at_us == 0;
+	box->sight = (struct sight){s->look.at_us, *i, s->done, s->dead,
+				    i->done + i->dead + i->ready + i->waiting + i->held + i->running + box->queued +
+					    box->running + box->results_n};
+	(void)pthread_mutex_unlock(&box->lock);
+	if (first)
+		display_announce(s->display);
+}
+
+int64_t survey_next_us(const struct survey *s)
+{
+	if (!s->display->on || s->look.at_us == 0 ||
+	    (s->look.idle.pushers == 0 && s->db->box->failed == s->db->box->dead))
+		return INT64_MAX;
+	return s->look.at_us + DISPLAY_US + (s->look.at_us - s->began_us) / 8;
+}
+
+int survey_look(struct survey *s, uint64_t claimed)
+{
+	int status;
+
+	database_ask(s->db);
+	s->look.idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
+	status = jobstack_worker_idle(s->db->worker, &s->look.idle, &s->db->error);
+	s->look.at_us = jobstack_now_us();
+	s->look.claimed = claimed;
+	if (status == 0) {
+		note_sight(s);
+		neighbours_look(s->neighbours, &s->look.idle);
+	}
+	if (status == 0 && s->look.idle.waiting > 0 && s->look.idle.next_due_us == 0) {
+		status = jobstack_promote(s->db->worker, &s->db->error);
+		s->empty.until_us = 0;
+	}
+	database_answered(s->db);
+	if (status == JOBSTACK_ENODB) { /* not a step: the next one will see whether the database is away */
+		memset(&s->db->error, 0, sizeof(s->db->error));
+		s->look.at_us = 0; /* nothing was read */
+		return 0;
+	}
+	return status;
+}
+
+/* Recovers entries of workers that are dead.  The keeper is asked for proofs that take long. */
+static void watch_others(struct survey *s)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int status;
+
+	database_ask(s->db);
+	status = js_watch_look(s->watch, &s->others.seen, &error);
+	database_answered(s->db);
+	if (status != 0 && s->others.seen.failed == 0) { /* it is no step: the next one will tell */
+		s->others.next_us = jobstack_now_us() + JS_SECOND_US;
+		s->others.at_us = 0; /* nobody was seen, which is no reason to leave */
+		return;
+	}
+	s->others.at_us = jobstack_now_us();
+	s->others.next_us = s->others.seen.next_us;
+	if (s->others.seen.confirm)
+		keeper_ask(s->keeper);
+	if (s->others.seen.workers > 0) {
+		(void)pthread_mutex_lock(&s->db->box->lock);
+		s->empty.until_us = s->look.at_us = 0; /* now there is something to claim */
+		(void)pthread_mutex_unlock(&s->db->box->lock);
+	}
+}
+
+/* Whether this worker has to stay, because no older one is alive and a retry will be due, or because another worker
+ * with entries is silent.  A dead one may hold the only entries, and its lease may end long after --idle-timeout. */
+static int must_stay(struct survey *s, int64_t now)
+{
+	char left[64];
+
+	if (s->look.idle.running == 0)
+		return !s->others.seen.elder && s->look.idle.waiting > 0 && s->look.idle.state == JOBSTACK_OPEN;
+	if (s->others.seen.elder || s->others.seen.over_us == 0)
+		return 0;
+	js_num_duration_text(s->others.seen.over_us > now ? s->others.seen.over_us - now : 0, left, sizeof(left));
+	if (s->told_us != s->idle_since_us && !s->db->config->quiet)
+		speaker_say("%s: waiting for at most %s, until that lease is over, to run what it holds",
+			    s->others.seen.silent, left);
+	s->told_us = s->idle_since_us;
+	return 1;
+}
+
+/* Nothing runs and nothing was claimed: decides whether to leave. */
+static void consider_leaving(struct survey *s)
+{
+	const struct jobstack_idle *i = &s->look.idle;
+	int64_t now = jobstack_now_us();
+
+	if (s->idle_since_us == 0) { /* commands of others usually end soon after ours: look often at first */
+		s->idle_since_us = now;
+		s->empty.wait_us = 0;
+		survey_note_claim(s, 1);
+		if (i->state == JOBSTACK_PAUSED && !s->db->config->quiet)
+			speaker_say(i->failing ? "the stack is paused, because of its max-failures: `jobstack status "
+						 "-s %s --why` says how to continue"
+					       : "the stack is paused: `jobstack resume -s %s` continues it",
+				    s->db->config->stack);
+	}
+	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
+		database_leave(s->db, LEAVE_FINISHED,
+			       i->state == JOBSTACK_CANCELLED ? "the stack is cancelled"
+							      : "the stack is being dropped");
+	else if (s->db->config->of_run && i->state == JOBSTACK_PAUSED && i->failing)
+		database_leave(s->db, LEAVE_HALTED, "the stack is paused");
+	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
+		database_leave(s->db, LEAVE_FINISHED, "nothing is left");
+	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
+		return; /* a worker must be there when a retry is due */
+	else if (i->running > 0 && i->eldest && s->others.seen.still_us <= s->idle_since_us)
+		return; /* or to notice that another worker died: live ones show it within a third of their lease */
+	else if (now - s->idle_since_us < s->db->config->idle_us)
+		return;
+	else if (i->running + i->waiting > 0 && now - s->others.at_us > LOOKED_US)
+		s->others.next_us = now; /* first look who is there */
+	else if (!must_stay(s, now))
+		database_leave(s->db, LEAVE_IDLE,
+			       i->state == JOBSTACK_PAUSED ? "the stack is paused"
+							   : "nothing to do for the time of --idle-timeout");
+}
+
+int survey_after_step(struct survey *s, int64_t now, uint64_t claimed, int due)
+{
+	int64_t look_us;
+	int status = 0, idle;
+
+	if (due)
+		s->look.at_us = 0;
+	(void)pthread_mutex_lock(&s->db->box->lock);
+	idle = s->db->box->queued == 0 && s->db->box->running == 0 && s->db->box->results_n == 0;
+	look_us = batching_look_us(suspicion_asks(&s->db->box->suspicion) ? 0 : s->look.idle.ready,
+				   s->look.idle.workers, claimed > s->look.claimed ? claimed - s->look.claimed : 0,
+				   s->db->box->slots_n, s->db->box->mean_us);
+	(void)pthread_mutex_unlock(&s->db->box->lock);
+	if (now - s->look.at_us >= look_us || (idle && s->empty.until_us != 0))
+		status = survey_look(s, claimed);
+	if (status == 0 && now >= s->others.next_us)
+		watch_others(s);
+	if (status == 0 && idle && s->db->config->max_entries != 0 && claimed >= s->db->config->max_entries)
+		database_leave(s->db, LEAVE_ENOUGH, "--max-entries is reached");
+	else if (status == 0 && idle && s->empty.until_us != 0 && s->look.at_us != 0)
+		consider_leaving(s);
+	return status;
+}
