@@ -28,10 +28,10 @@ int converse_begin(struct supervisor *s, struct jobstack_error *error)
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = OURS};
 	int failed;
 
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	failed = s->epoll < 0;
+	s->commands.epoll = epoll_create1(EPOLL_CLOEXEC);
+	failed = s->commands.epoll < 0;
 	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]) && !failed; i++)
-		failed = watched[i] >= 0 && epoll_ctl(s->epoll, EPOLL_CTL_ADD, watched[i], &event) != 0;
+		failed = watched[i] >= 0 && epoll_ctl(s->commands.epoll, EPOLL_CTL_ADD, watched[i], &event) != 0;
 	return failed ? js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno)) : 0;
 }
 
@@ -151,7 +151,7 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 	while (!around) {
 		int64_t now = jobstack_now_us(), wait = until > now ? (until - now + 999) / 1000 : 0;
 
-		n = epoll_wait(s->epoll, events, EVENTS, wait > 10000 ? 10000 : (int)wait);
+		n = epoll_wait(s->commands.epoll, events, EVENTS, wait > 10000 ? 10000 : (int)wait);
 		if (n < 0 && errno != EINTR)
 			return js_error_set(error, JOBSTACK_EBUG, "epoll_wait: %s", strerror(errno));
 		around = n <= 0;
@@ -166,10 +166,10 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 				js_clock_nap(NAP_US, NULL);
 				around = 1;
 			} else if ((what & PERSISTENT_INPUT) != 0 && (events[i].events & EPOLLERR) != 0) {
-				persistent_deaf(s, slot);
+				persistent_deaf(&s->commands, slot);
 				around = 1; /* there is a new time limit */
 			} else if ((what & PERSISTENT_INPUT) != 0)
-				persistent_send(s, slot);
+				persistent_send(&s->commands, slot);
 			else
 				around |= serve_slot(s, slot);
 		}
@@ -208,7 +208,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	if (slot->pid != 0)
 		entries_finish(s, slot, reaped);
 	else {
-		orphans_kill(s);
+		orphans_kill(&s->orphans);
 		if (s->config->verbose && !was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
 			speaker_say("slot %u: the command ended %s (%s %d): it is restarted for the next entry",
 				    slot->number, answers_before ? "between two entries" : "before its first entry",
@@ -229,7 +229,7 @@ int64_t converse_keep_time(struct supervisor *s, struct slot *slot, int going, i
 	if (p->kill_at_us == 0 && now >= p->term_at_us)
 		terminate_process(p, now, s->config->grace_us);
 	at = p->kill_at_us != 0 ? p->kill_at_us : p->term_at_us;
-	at = earlier(at, earlier(s->kill_by_us, s->lease_end_us));
+	at = earlier(at, earlier(s->leave.kill_by_us, s->leave.lease_end_us));
 	if (now >= at) { /* TERM was sent just now at the latest */
 		(void)js_spawn_kill(p->process->pid, SIGKILL);
 		at = p->kill_at_us = now + JS_SECOND_US; /* again, if it has not helped */

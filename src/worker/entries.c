@@ -59,25 +59,25 @@ int64_t entries_keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 	leapt = s->box->leaps != s->box->leaps_settled;
 	(void)pthread_mutex_unlock(&s->box->lock);
 	*why = leaving == LEAVE_KEEPER ? ENDING_KEEPER : ENDING_LEASE;
-	s->lease_end_us = INT64_MAX;
+	s->leave.lease_end_us = INT64_MAX;
 	if (leaving == LEAVE_KEEPER) {
-		s->lease_end_us = until = now; /* somebody killed the keeper, and meant the worker */
+		s->leave.lease_end_us = until = now; /* somebody killed the keeper, and meant the worker */
 	} else if (!s->config->finish_on_loss) {
 		/* fenced: others have the entries already, so there is no grace */
-		s->lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
+		s->leave.lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
 		until = leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + entries_outage_us(s->config);
 	}
-	s->bound.until_us = leapt ? 0 : until; /* also for a start that hangs, and continues later */
+	s->commands.bound.until_us = leapt ? 0 : until; /* also for a start that hangs, and continues later */
 	return until;
 }
 
 int64_t entries_read_clocks(struct supervisor *s)
 {
-	int64_t now, wall = js_clock_ahead_us(&now), leap = wall - s->bound.wall_us;
+	int64_t now, wall = js_clock_ahead_us(&now), leap = wall - s->commands.bound.wall_us;
 
 	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
-		s->bound.until_us = 0; /* first this: a start that hangs may look at both in between */
-		s->bound.wall_us = wall;
+		s->commands.bound.until_us = 0; /* first this: a start that hangs may look at both in between */
+		s->commands.bound.wall_us = wall;
 		(void)pthread_mutex_lock(&s->box->lock);
 		s->box->leaps++;
 		mailbox_wake_ledger(s->box);
@@ -98,14 +98,14 @@ static int has_lease(struct supervisor *s, int64_t now)
 
 void entries_drain(struct supervisor *s, int by_term, int64_t now)
 {
-	int64_t grace = s->config->grace_us, left = later(s->kill_wait_us - SETTLE_US, SETTLE_US / 2);
+	int64_t grace = s->config->grace_us, left = later(s->leave.kill_wait_us - SETTLE_US, SETTLE_US / 2);
 
-	if (by_term && s->kill_wait_us > 0) {
+	if (by_term && s->leave.kill_wait_us > 0) {
 		grace = earlier(grace, left / 2);
-		s->kill_by_us = now + left;
+		s->leave.kill_by_us = now + left;
 	}
-	s->drain_at_us = now + grace;
-	s->draining = 1;
+	s->leave.drain_at_us = now + grace;
+	s->commands.draining = 1;
 }
 
 static size_t count_running(const struct supervisor *s)
@@ -120,7 +120,7 @@ static size_t count_running(const struct supervisor *s)
 
 static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *info)
 {
-	int again = s->draining;
+	int again = s->commands.draining;
 	int64_t now = jobstack_now_us();
 	char why[128];
 
@@ -135,12 +135,12 @@ static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 	}
 	if (!again)
 		entries_drain(s, info->ssi_signo == SIGTERM, now);
-	else if (info->ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
-		s->drain_at_us = now; /* a person asks twice: no grace (Slurm always sends TERM twice) */
-	if (info->ssi_signo == SIGINT && (!again || s->drain_at_us == now))
+	else if (info->ssi_signo == SIGINT && now - s->leave.interrupted_us > IMPATIENT_US)
+		s->leave.drain_at_us = now; /* a person asks twice: no grace (Slurm always sends TERM twice) */
+	if (info->ssi_signo == SIGINT && (!again || s->leave.drain_at_us == now))
 		display_interrupted(s->display, count_running(s), again);
 	if (info->ssi_signo == SIGINT)
-		s->interrupted_us = now;
+		s->leave.interrupted_us = now;
 	(void)snprintf(why, sizeof(why), "signal %u (%s)", info->ssi_signo,
 		       info->ssi_signo == SIGUSR1 ? "the wall time of the job is nearly over"
 						  : strsignal((int)info->ssi_signo));
@@ -165,12 +165,12 @@ void entries_read_signals(struct supervisor *s)
 static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
 {
 	int number = reaped->signal != 0 ? reaped->signal : reaped->exit_code - 128;
-	int by_kill = s->kill_wait_us > 0 && number == SIGKILL;
+	int by_kill = s->leave.kill_wait_us > 0 && number == SIGKILL;
 	sigset_t ours;
 	int64_t hint = by_kill ? HINT_KILL_US : HINT_US, until = jobstack_now_us() + hint;
 	struct pollfd p = {.fd = s->signals, .events = POLLIN};
 
-	if (s->draining || slot->ending != ENDING_NOT || number <= 0 || until - s->hinted_us <= 2 * hint)
+	if (s->commands.draining || slot->ending != ENDING_NOT || number <= 0 || until - s->hinted_us <= 2 * hint)
 		return;
 	keeper_signals(&ours);
 	if (!by_kill && sigismember(&ours, number) != 1)
@@ -178,7 +178,7 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 	do {
 		if (poll(&p, 1, (int)later((until - jobstack_now_us() + 999) / 1000, 0)) > 0)
 			entries_read_signals(s);
-	} while (!s->draining && jobstack_now_us() < until);
+	} while (!s->commands.draining && jobstack_now_us() < until);
 	s->hinted_us = jobstack_now_us(); /* this wait counts for other commands that the signal has ended, too */
 }
 
@@ -244,9 +244,9 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 	char reason[REASON_MAX];
 	int status;
 
-	slot_judge(s, slot, reaped, &outcome, reason);
+	slot_judge(&s->commands, slot, reaped, &outcome, reason);
 	entries_begin_call(s, slot, CALL_KEEP);
-	status = slot_keep(s, slot, reaped, &outcome, reason, &error);
+	status = slot_keep(&s->commands, slot, reaped, &outcome, reason, &error);
 	entries_end_call(s, slot);
 	slot->pid = 0;
 	entries_post(s, slot, &outcome);
@@ -269,7 +269,7 @@ static int has_keeper_killed(const struct keeper *keeper, int64_t started_us)
 void entries_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
 {
 	await_signal(s, slot, reaped);
-	orphans_kill_of(s, slot);
+	orphans_kill_of(&s->orphans, slot);
 	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && has_keeper_killed(s->keeper, slot->started_us))
 		slot->ending = ENDING_LEASE; /* the worker slept past its lease, so the keeper ended its commands */
 	entries_conclude(s, slot, reaped);
@@ -284,15 +284,15 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 	int64_t now = jobstack_now_us();
 	char text[1000];
 
-	if (s->starved_us == 0 || running > 0 || now - s->later_us > STARVED_US / 3)
-		s->starved_us = now;
-	s->later_us = now + LATER_US;
-	if (!s->told_starved)
+	if (s->starts.starved_us == 0 || running > 0 || now - s->starts.later_us > STARVED_US / 3)
+		s->starts.starved_us = now;
+	s->starts.later_us = now + LATER_US;
+	if (!s->starts.told_starved)
 		speaker_say(
 			"%s: only %zu of %zu slots are in use; the worker keeps trying to start commands in the others",
 			why, running, s->box->slots_n);
-	s->told_starved = 1;
-	if (now - s->starved_us < STARVED_US)
+	s->starts.told_starved = 1;
+	if (now - s->starts.starved_us < STARVED_US)
 		return;
 	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s",
 		       (int)(STARVED_US / JS_SECOND_US), why);
@@ -316,7 +316,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		(void)jobstack_kill_wanted(box->kills, entry->entry, entry->attempt, slot->killed);
 	box->alone = entry != NULL && entry->losses >= ALONE_LOSSES;
 	if (entry != NULL) {
-		printer_start(s->printer, entry);
+		printer_start(s->commands.printer, entry);
 		mailbox_slow_down(box);
 	}
 	(void)pthread_mutex_unlock(&box->lock);
@@ -324,7 +324,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		return;
 	slot->entry = entry;
 	entries_begin_call(s, slot, CALL_START);
-	how = slot_start(s, slot, &outcome, &error);
+	how = slot_start(&s->commands, slot, &outcome, &error);
 	entries_end_call(s, slot);
 	if (how == SLOT_RUNS && slot->hangs_us != 0) /* the start hung: that is not the command's time */
 		slot->started_us = jobstack_now_us();
@@ -339,7 +339,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		if (how == SLOT_BROKEN || how == SLOT_FULL)
 			outcome.verdict = JOBSTACK_UNSTARTED;
 		if (how == SLOT_OUTCOME)
-			printer_skip(s->printer, entry);
+			printer_skip(s->commands.printer, entry);
 		post_outcome(s, slot, &outcome);
 	}
 	if (box->queued == 0 || box->queued == box->slots_n)
@@ -348,7 +348,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 	running = box->running;
 	(void)pthread_mutex_unlock(&box->lock);
 	if (how == SLOT_RUNS)
-		s->starved_us = 0;
+		s->starts.starved_us = 0;
 	if (how == SLOT_LATER)
 		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
@@ -366,7 +366,7 @@ int entries_fill(struct supervisor *s, struct slot *slot)
 		(void)pthread_mutex_lock(&s->box->lock);
 		may = mailbox_may_start(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
-		if (!may || !has_lease(s, now) || now < s->later_us)
+		if (!may || !has_lease(s, now) || now < s->starts.later_us)
 			return 0;
 		start_entry(s, slot);
 	}

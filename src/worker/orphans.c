@@ -19,51 +19,52 @@
 #define UNKNOWN_SOON_US (JS_SECOND_US / 50)
 #define UNKNOWN_LATE_US (10 * JS_SECOND_US)
 
-void orphans_begin(struct supervisor *s)
+void orphans_begin(struct orphans *o)
 {
-	s->children = js_tree_open();
+	o->children = js_tree_open();
 }
 
-void orphans_end(struct supervisor *s)
+void orphans_end(struct orphans *o)
 {
-	js_file_close(&s->children);
+	js_file_close(&o->children);
 }
 
 /* Whether PID, a child that the worker did not start, comes from a running command; -1: nobody can tell. */
-static int belongs_to_running_command(const struct supervisor *s, pid_t pid)
+static int belongs_to_running_command(const struct orphans *o, pid_t pid)
 {
 	uint64_t worker, entry, slot;
 	uint32_t attempt;
 
-	for (size_t i = 0; i < s->box->slots_n; i++)
-		if (s->slots[i].call != CALL_START && slot_process(&s->slots[i]) == pid)
+	for (size_t i = 0; i < o->slots_n; i++)
+		if (o->slots[i].call != CALL_START && slot_process(&o->slots[i]) == pid)
 			return 1;
-	if (s->config->persistent) {
-		if (js_tree_slot(pid, &worker, &slot) != 0 || worker != s->worker || slot < 1 || slot > s->box->slots_n)
+	if (o->commands->config->persistent) {
+		if (js_tree_slot(pid, &worker, &slot) != 0 || worker != o->commands->worker || slot < 1 ||
+		    slot > o->slots_n)
 			return -1;
-		return s->slots[slot - 1].call == CALL_START || slot_process(&s->slots[slot - 1]) != 0;
+		return o->slots[slot - 1].call == CALL_START || slot_process(&o->slots[slot - 1]) != 0;
 	}
-	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != s->worker)
+	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != o->commands->worker)
 		return -1;
-	for (size_t i = 0; i < s->box->slots_n; i++)
-		if ((s->slots[i].call == CALL_START || s->slots[i].pid != 0) && s->slots[i].entry->entry == entry &&
-		    s->slots[i].entry->attempt == attempt)
+	for (size_t i = 0; i < o->slots_n; i++)
+		if ((o->slots[i].call == CALL_START || o->slots[i].pid != 0) && o->slots[i].entry->entry == entry &&
+		    o->slots[i].entry->attempt == attempt)
 			return 1;
 	return 0;
 }
 
 /* Whether PID is older than each running command: then it comes from none of them. */
-static int is_older_than_commands(const struct supervisor *s, pid_t pid)
+static int is_older_than_commands(const struct orphans *o, pid_t pid)
 {
 	struct js_proc proc, of_command;
 	int known = js_proc_read(pid, &proc) == 0;
 
-	for (size_t i = 0; i < s->box->slots_n; i++) {
+	for (size_t i = 0; i < o->slots_n; i++) {
 		pid_t command;
 
-		if (s->slots[i].call == CALL_START) /* PID may be what is being started */
+		if (o->slots[i].call == CALL_START) /* PID may be what is being started */
 			return 0;
-		command = slot_process(&s->slots[i]);
+		command = slot_process(&o->slots[i]);
 		if (command != 0 &&
 		    (!known || js_proc_read(command, &of_command) != 0 || of_command.started <= proc.started))
 			return 0;
@@ -83,52 +84,52 @@ static int kill_orphan(pid_t pid, int64_t until_us)
 
 /* A process that is just executing another program shows no environment for a moment: look again soon, and ever more
  * rarely while there is one that never shows whose it is. */
-static void plan_next_look(struct supervisor *s, int64_t now)
+static void plan_next_look(struct orphans *o, int64_t now)
 {
-	int64_t soon = s->children < 0 ? WALK_US : UNKNOWN_SOON_US;
+	int64_t soon = o->children < 0 ? WALK_US : UNKNOWN_SOON_US;
 
-	if (s->unknown_us == 0)
-		s->unknown_us = now;
-	s->orphans_at = now + earlier(later(now - s->unknown_us, soon), UNKNOWN_LATE_US);
+	if (o->unknown_us == 0)
+		o->unknown_us = now;
+	o->next_us = now + earlier(later(now - o->unknown_us, soon), UNKNOWN_LATE_US);
 }
 
-void orphans_kill(struct supervisor *s)
+void orphans_kill(struct orphans *o)
 {
 	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
 	pid_t pids[SLOTS_MAX * 4];
 	size_t n, found, unknown;
 
-	s->orphans_us = now;
-	s->orphans_at = 0;
+	o->looked_us = now;
+	o->next_us = 0;
 	do { /* children of an orphan become our children when it is gone: until there are none */
 		found = unknown = 0;
-		n = js_tree_children(s->children, pids, sizeof(pids) / sizeof(pids[0]));
+		n = js_tree_children(o->children, pids, sizeof(pids) / sizeof(pids[0]));
 		for (size_t i = 0; i < n; i++) {
-			int running = belongs_to_running_command(s, pids[i]);
+			int running = belongs_to_running_command(o, pids[i]);
 
-			if (running == 0 || (running < 0 && is_older_than_commands(s, pids[i])))
+			if (running == 0 || (running < 0 && is_older_than_commands(o, pids[i])))
 				found += (size_t)kill_orphan(pids[i], until);
 			else if (running < 0)
 				unknown += waitpid(pids[i], NULL, WNOHANG) == 0;
 		}
 	} while (found > 0 && jobstack_now_us() < until);
 	if (unknown > 0)
-		plan_next_look(s, now);
+		plan_next_look(o, now);
 	else
-		s->unknown_us = 0;
+		o->unknown_us = 0;
 }
 
-void orphans_kill_of(struct supervisor *s, struct slot *slot)
+void orphans_kill_of(struct orphans *o, struct slot *slot)
 {
 	int64_t now = jobstack_now_us();
 	pid_t saved = slot->pid;
 
-	if (slot->persistent == NULL && s->children < 0 && now - slot->started_us < LONG_US &&
-	    now - s->orphans_us < WALK_US) {
-		s->orphans_at = s->orphans_us + WALK_US;
+	if (slot->persistent == NULL && o->children < 0 && now - slot->started_us < LONG_US &&
+	    now - o->looked_us < WALK_US) {
+		o->next_us = o->looked_us + WALK_US;
 		return;
 	}
 	slot->pid = 0;
-	orphans_kill(s);
+	orphans_kill(o);
 	slot->pid = saved;
 }

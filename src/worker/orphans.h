@@ -5,15 +5,27 @@
  */
 #pragma once
 
-#include "worker/state.h"
+#include "worker/commands.h"
+
+struct orphans {
+	/* given */
+	const struct commands *commands;
+	const struct slot *slots;
+	size_t slots_n;
+	/* its own */
+	int children;	    /* js_tree_open */
+	int64_t looked_us;  /* when they were last looked for */
+	int64_t next_us;    /* when they must be looked for again; 0: no need */
+	int64_t unknown_us; /* since when there is a process of which nobody can tell whose it is; 0: there is none */
+};
 
 /* By the thread that starts the commands. */
-void orphans_begin(struct supervisor *s);
-void orphans_end(struct supervisor *s);
+void orphans_begin(struct orphans *o);
+void orphans_end(struct orphans *o);
 
 /* Kills those that there are now.  This takes up to a second. */
-void orphans_kill(struct supervisor *s);
+void orphans_kill(struct orphans *o);
 
-/* The same after the command of SLOT has ended (its pid still stands there): at once, or at s->orphans_at if that would
+/* The same after the command of SLOT has ended (its pid still stands there): at once, or at o->next_us if that would
  * cost a walk through /proc for each of many short commands. */
-void orphans_kill_of(struct supervisor *s, struct slot *slot);
+void orphans_kill_of(struct orphans *o, struct slot *slot);

@@ -48,19 +48,19 @@ void persistent_raise_files(unsigned slots)
 }
 
 /* Has the loop watch one of the pipes. */
-static int watch_pipe(struct supervisor *s, const struct slot *slot, int how, int fd, uint32_t what)
+static int watch_pipe(struct commands *c, const struct slot *slot, int how, int fd, uint32_t what)
 {
 	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
 	struct epoll_event event = {.events = what, .data.u32 = (slot->number - 1) | input};
 
-	return epoll_ctl(s->epoll, how, fd, &event);
+	return epoll_ctl(c->epoll, how, fd, &event);
 }
 
 /* Starts the process. */
-static enum slot_start begin_process(struct supervisor *s, struct slot *slot, struct jobstack_error *error)
+static enum slot_start begin_process(struct commands *c, struct slot *slot, struct jobstack_error *error)
 {
-	struct js_template_values none = {NULL, 0, 0, 0, slot->number, s->config->stack, s->worker};
-	char *const *argv = js_template_argv_in(s->config->template, &none, &slot->words);
+	struct js_template_values none = {NULL, 0, 0, 0, slot->number, c->config->stack, c->worker};
+	char *const *argv = js_template_argv_in(c->config->template, &none, &slot->words);
 	char *const *envp = js_env_for(slot->env, &none);
 	struct persistent *p = slot->persistent;
 	int out, err;
@@ -74,8 +74,8 @@ static enum slot_start begin_process(struct supervisor *s, struct slot *slot, st
 	js_capture_files(slot->capture, &out, &err);
 	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	slot->program = js_program_look(s->version);
-	pid = js_persist_start(p->process, s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp, out, err);
+	slot->program = js_program_look(c->version);
+	pid = js_persist_start(p->process, c->spawn, c->program.len > 0 ? c->program.data : NULL, argv, envp, out, err);
 	if (pid == -ETIME)
 		return SLOT_GONE;
 	if (pid < 0) {
@@ -83,8 +83,8 @@ static enum slot_start begin_process(struct supervisor *s, struct slot *slot, st
 		return js_spawn_is_command(-pid) || pid == -E2BIG ? SLOT_BROKEN : SLOT_LATER;
 	}
 	p->user_us = p->system_us = p->since_us = 0;
-	if (watch_pipe(s, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
-	    watch_pipe(s, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
+	if (watch_pipe(c, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
+	    watch_pipe(c, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
 		return SLOT_RUNS; /* the input is watched for EPOLLERR only: it was closed */
 	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
 	persistent_leave(p, 0); /* its answers would not be noticed */
@@ -96,7 +96,7 @@ int64_t persistent_patience_us(const struct config *config)
 	return later(config->grace_us, JS_SECOND_US);
 }
 
-void persistent_send(struct supervisor *s, struct slot *slot)
+void persistent_send(struct commands *c, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
 	int waits;
@@ -104,41 +104,41 @@ void persistent_send(struct supervisor *s, struct slot *slot)
 	if (js_persist_send(p->process) != 0 || p->process->in < 0)
 		return; /* the process no longer reads: EPOLLERR says so */
 	waits = p->process->sent < p->process->request_len;
-	if (waits != p->waits && watch_pipe(s, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
+	if (waits != p->waits && watch_pipe(c, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
 		p->waits = waits;
 }
 
-void persistent_deaf(struct supervisor *s, struct slot *slot)
+void persistent_deaf(struct commands *c, struct slot *slot)
 {
-	int64_t until = jobstack_now_us() + persistent_patience_us(s->config);
+	int64_t until = jobstack_now_us() + persistent_patience_us(c->config);
 	struct persistent *p = slot->persistent;
 
-	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
+	(void)epoll_ctl(c->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
 	if (slot->pid == 0 && !p->leaving)
 		persistent_leave(p, until);
 	else if (slot->pid != 0 && (!p->process->asked || js_persist_is_unread(p->process, 0)))
 		p->mute_at_us = until;
 }
 
-enum slot_start persistent_ask(struct supervisor *s, struct slot *slot, const struct js_template_values *values,
+enum slot_start persistent_ask(struct commands *c, struct slot *slot, const struct js_template_values *values,
 			       const int own[2], struct jobstack_error *error)
 {
 	struct persistent *p = slot->persistent;
 	enum slot_start how = SLOT_RUNS;
 
 	if (p->process->pid == 0)
-		how = begin_process(s, slot, error);
+		how = begin_process(c, slot, error);
 	if (how != SLOT_RUNS)
 		return how;
-	if (!js_clock_holds(&s->bound)) /* as before an exec */
+	if (!js_clock_holds(&c->bound)) /* as before an exec */
 		return SLOT_GONE;
 	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
 	    p->process->answers > 0) {
-		persistent_leave(p, jobstack_now_us() + s->config->grace_us);
+		persistent_leave(p, jobstack_now_us() + c->config->grace_us);
 		return SLOT_GONE;
 	}
 	if (p->process->sent < p->process->request_len) /* a process that never reads: see persistent_deaf */
-		persistent_send(s, slot);
+		persistent_send(c, slot);
 	p->own[0] = own[0];
 	p->own[1] = own[1];
 	slot->pid = p->process->pid;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "worker/state.h"
+#include "worker/commands.h"
 
 /* In the epoll events of its pipes: the slot's number less one, and whether it is the process's standard input. */
 #define PERSISTENT_INPUT 0x10000u
@@ -18,18 +18,18 @@ void persistent_free(struct persistent *p);
 
 /* Hands the entry to the slot's process, which is started first if there is none.  OWN are the entry's own files; they
  * belong to the slot if this returns SLOT_RUNS.  Other results as of slot_start. */
-enum slot_start persistent_ask(struct supervisor *s, struct slot *slot, const struct js_template_values *values,
+enum slot_start persistent_ask(struct commands *c, struct slot *slot, const struct js_template_values *values,
 			       const int own[2], struct jobstack_error *error);
 
 /* How long a process whose input or output is closed has to end before it gets TERM. */
 int64_t persistent_patience_us(const struct config *config);
 
 /* Sends what the pipe takes of a request that could not be sent at once, and watches the pipe for the rest. */
-void persistent_send(struct supervisor *s, struct slot *slot);
+void persistent_send(struct commands *c, struct slot *slot);
 
 /* The process has closed its standard input: it gets no more entries, and if it has not read the last one, it has to
  * end soon. */
-void persistent_deaf(struct supervisor *s, struct slot *slot);
+void persistent_deaf(struct commands *c, struct slot *slot);
 
 /* Moves what was printed for the entry into its own files, and closes them.  0, or negative: it could not be kept. */
 int persistent_keep_own(struct slot *slot, struct jobstack_error *error);

@@ -107,7 +107,7 @@ static void ask_job_end(struct run *r)
 	const struct js_budget budget = recovery_budget(&r->config, r->handle);
 	struct jobstack_error unknown = JOBSTACK_ERROR_INIT;
 
-	r->supervisor.kill_wait_us =
+	r->supervisor.leave.kill_wait_us =
 		guard_ask(&r->guard, &r->config, &r->identity.env, &budget, &r->options.job_start_us, &unknown);
 	if (unknown.code != 0 && !r->config.quiet)
 		speaker_say("Slurm does not say when this job ends (%s): entries may start that can't finish in time",
@@ -120,7 +120,7 @@ static int check_command(struct run *r, struct jobstack_error *error)
 	const char *program = js_template_program(r->config.template), *doubt;
 
 	if (program != NULL)
-		JS_TRY(js_spawn_resolve(program, getenv("PATH"), &r->supervisor.program, error));
+		JS_TRY(js_spawn_resolve(program, getenv("PATH"), &r->supervisor.commands.program, error));
 	JS_TRY(check_log_dir(r, error));
 	doubt = r->config.quiet ? NULL : advice_doubt(&r->config);
 	if (doubt != NULL)
@@ -130,9 +130,9 @@ static int check_command(struct run *r, struct jobstack_error *error)
 
 static int make_slots(struct run *r, struct jobstack_error *error)
 {
-	JS_TRY(js_spawn_new(&r->supervisor.spawn, getenv("PATH"), error));
-	JS_TRY(js_packlog_new(&r->supervisor.log, r->log_dir, r->log_name, r->config.log_size, error));
-	js_platform_describe(r->supervisor.program.data, &r->platform); /* it shows the job's memory */
+	JS_TRY(js_spawn_new(&r->supervisor.commands.spawn, getenv("PATH"), error));
+	JS_TRY(js_packlog_new(&r->supervisor.commands.log, r->log_dir, r->log_name, r->config.log_size, error));
+	js_platform_describe(r->supervisor.commands.program.data, &r->platform); /* it shows the job's memory */
 	js_slurm_share(&r->identity.env, r->options.step, r->slots_n);
 	for (unsigned i = 0; i < r->slots_n; i++)
 		JS_TRY(slot_begin(&r->slots[i], i + 1, temporary_directory(), &r->config, error));
@@ -146,7 +146,7 @@ static void describe_worker(struct run *r, int argc, char **argv)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
 	r->options.lease_us = r->config.lease_us;
 	r->options.slots = r->slots_n;
-	r->options.log = r->config.output_dash ? NULL : js_packlog_path(r->supervisor.log);
+	r->options.log = r->config.output_dash ? NULL : js_packlog_path(r->supervisor.commands.log);
 	r->options.argv = (struct jobstack_bytes){r->argv.data, r->argv.len > 60000 ? 60000 : r->argv.len};
 	r->options.cwd = r->run_cwd;
 	r->ledger.facts.platform_number = r->options.platform =
@@ -160,7 +160,8 @@ static int find_version(struct run *r, struct jobstack_error *error)
 	const struct config *c = &r->config;
 	const struct js_program_code code = {c->code, c->code_n, c->code_version};
 
-	return js_program_begin(&r->supervisor.version, c->command, c->words, c->shell, r->run_cwd, &code, error);
+	return js_program_begin(&r->supervisor.commands.version, c->command, c->words, c->shell, r->run_cwd, &code,
+				error);
 }
 
 /* A script for a job array would take the same file for each entry. */
@@ -169,7 +170,7 @@ static int refuse_array_script(const struct run *r, struct jobstack_error *error
 	struct js_buf text = {0};
 	char *rest, *line;
 
-	advice_array(&r->config, r->supervisor.version, &text);
+	advice_array(&r->config, r->supervisor.commands.version, &text);
 	rest = text.len > 0 ? text.data : NULL;
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0')
 		speaker_say("%s", line);
@@ -202,10 +203,10 @@ void run_free(struct run *r)
 	jobstack_free(r->handle);
 	for (unsigned i = 0; i < r->slots_n; i++)
 		slot_end(&r->slots[i]);
-	js_packlog_free(r->supervisor.log);
-	js_spawn_free(r->supervisor.spawn);
-	js_program_free(r->supervisor.version);
-	js_buf_free(&r->supervisor.program);
+	js_packlog_free(r->supervisor.commands.log);
+	js_spawn_free(r->supervisor.commands.spawn);
+	js_program_free(r->supervisor.commands.version);
+	js_buf_free(&r->supervisor.commands.program);
 	js_buf_free(&r->platform);
 	js_buf_free(&r->argv);
 }
@@ -227,7 +228,7 @@ static void announce_worker(const struct run *r)
 		(unsigned long long)jobstack_worker_id(r->ledger.db.worker), r->identity.env.node, r->config.stack,
 		r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
 		r->config.output_dash ? "" : ", output in ",
-		r->config.output_dash ? "" : js_packlog_path(r->supervisor.log));
+		r->config.output_dash ? "" : js_packlog_path(r->supervisor.commands.log));
 }
 
 static void warn_of_loss(const struct run *r)
@@ -289,37 +290,39 @@ static int settle_outbox(struct run *r)
 /* Gives supervisor, ledger and keeper what they need of each other. */
 static void connect_threads(struct run *r)
 {
-	uint64_t worker = jobstack_worker_id(r->ledger.db.worker);
+	struct supervisor *s = &r->supervisor;
+	struct ledger *l = &r->ledger;
 	int64_t now;
 
-	r->supervisor.config = &r->config;
-	r->supervisor.box = &r->box;
-	r->supervisor.slots = r->slots;
-	r->supervisor.log_dir = r->log_dir;
-	r->supervisor.worker = worker;
-	r->supervisor.wall_us = js_clock_ahead_us(&now);
-	js_reap_oom_begin(&r->supervisor.oom, "/proc/self");
-	r->supervisor.cwd = r->run_cwd;
-	(void)js_mounts_read(&r->supervisor.mounts, "/proc/self/mountinfo");
-	r->ledger.db.config = &r->config;
-	r->ledger.db.box = &r->box;
-	r->ledger.db.handle = r->handle;
-	r->ledger.directory.run = r->run_cwd;
-	r->ledger.connection.may_stay = r->identity.env.in_slurm;
-	r->ledger.facts.version = r->supervisor.version;
-	r->ledger.facts.mounts = &r->supervisor.mounts;
-	r->ledger.survey.watch_options = recovery_options(&r->config, worker);
-	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
-	ledger_connect(&r->ledger);
-	r->supervisor.life = r->keeper.life;
-	r->supervisor.printer = &r->printer;
-	r->supervisor.display = r->ledger.survey.display = &r->display;
-	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.db.worker);
+	s->config = s->commands.config = l->db.config = &r->config;
+	s->box = l->db.box = &r->box;
+	s->keeper = l->keeper = &r->keeper;
+	s->display = l->survey.display = &r->display;
+	s->slots = r->slots;
+	s->life = r->keeper.life;
+	s->commands.guard = &r->box.guard;
+	s->orphans.commands = &s->commands;
+	s->orphans.slots = r->slots;
+	s->orphans.slots_n = r->box.slots_n;
+	s->commands.cwd = l->directory.run = r->run_cwd;
+	s->commands.log_dir = r->log_dir;
+	s->commands.worker = jobstack_worker_id(l->db.worker);
+	s->commands.printer = &r->printer;
+	s->commands.wall_us = js_clock_ahead_us(&now);
+	js_reap_oom_begin(&s->commands.oom, "/proc/self");
+	(void)js_mounts_read(&s->commands.mounts, "/proc/self/mountinfo");
+	l->db.handle = r->handle;
+	l->connection.may_stay = r->identity.env.in_slurm;
+	l->facts.version = s->commands.version;
+	l->facts.mounts = &s->commands.mounts;
+	l->survey.watch_options = recovery_options(&r->config, s->commands.worker);
+	ledger_connect(l);
+	r->box.deadline_us = jobstack_worker_deadline_us(l->db.worker);
 	if (!r->config.finish_on_loss)
 		r->keeper.page->deadline_us = r->box.deadline_us;
-	jobstack_worker_token(r->ledger.db.worker, r->keeper.page->token);
+	jobstack_worker_token(l->db.worker, r->keeper.page->token);
 	r->keeper.page->lease_us = r->config.lease_us;
-	r->keeper.page->worker = worker;
+	r->keeper.page->worker = s->commands.worker;
 }
 
 static const char *site_file(const struct run *r)
@@ -336,11 +339,11 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 					     .job = e->job,
 					     .array_job = e->array_job,
 					     .array_task = e->array_task,
-					     .program = r->supervisor.program.data,
-					     .packages = r->supervisor.packages,
+					     .program = r->supervisor.commands.program.data,
+					     .packages = r->supervisor.commands.packages,
 					     .site = r->config.events_by_site ? &r->config.site : NULL,
-					     .worker = r->supervisor.worker,
-					     .wall_us = r->supervisor.wall_us};
+					     .worker = r->supervisor.commands.worker,
+					     .wall_us = r->supervisor.commands.wall_us};
 
 	if (r->config.site_error.code != 0 && !r->config.quiet)
 		speaker_say("the site's file is ignored (%s)", r->config.site_error.text);
@@ -374,7 +377,7 @@ static void begin_packages(struct run *r)
 	JS_THEN(status, js_packages_read(p, &error));
 	for (unsigned i = 0; i < r->slots_n && status == 0; i++)
 		status = js_env_python(r->slots[i].env, js_packages_dir(p)) == 0 ? 0 : js_error_memory(&error);
-	r->supervisor.packages = r->ledger.facts.packages = p;
+	r->supervisor.commands.packages = r->ledger.facts.packages = p;
 	if (status != 0)
 		speaker_say("Python packages are not recorded: %s", error.text);
 	else if (!r->config.quiet)
@@ -398,19 +401,19 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 		(void)outbox_end(&r->outbox);
 		return js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
 	}
-	r->supervisor.sampler = r->config.persistent ? NULL : js_sampler_begin(r->slots_n);
+	r->supervisor.commands.sampler = r->config.persistent ? NULL : js_sampler_begin(r->slots_n);
 	supervisor_run(&r->supervisor);
 	if (!supervisor_hangs(&r->supervisor)) /* else a thread may still come back, and use it */
-		js_sampler_end(r->supervisor.sampler);
+		js_sampler_end(r->supervisor.commands.sampler);
 	(void)pthread_join(thread, NULL);
 	events_end(r->ledger.events);
 	if (!supervisor_hangs(&r->supervisor))
-		js_packages_end(r->supervisor.packages);
+		js_packages_end(r->supervisor.commands.packages);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
-	js_reap_oom_end(&r->supervisor.oom);
-	js_mounts_free(&r->supervisor.mounts);
+	js_reap_oom_end(&r->supervisor.commands.oom);
+	js_mounts_free(&r->supervisor.commands.mounts);
 	return 0;
 }
 
@@ -539,7 +542,7 @@ int run_work(struct run *r, struct jobstack_error *error)
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
-	js_spawn_look_signals(r->supervisor.spawn);
+	js_spawn_look_signals(r->supervisor.commands.spawn);
 	JS_TRY(mailbox_begin(&r->box, r->slots_n, error));
 	r->box.guard = r->guard;
 	display_begin(&r->display, &r->config, &r->box);

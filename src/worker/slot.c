@@ -65,12 +65,12 @@ void slot_end(struct slot *slot)
 	persistent_free(slot->persistent);
 }
 
-static struct js_template_values values_of(const struct supervisor *s, const struct slot *slot)
+static struct js_template_values values_of(const struct commands *c, const struct slot *slot)
 {
 	const struct jobstack_entry *e = slot->entry;
 
 	return (struct js_template_values){e->datapath,	 e->datapath_len,  e->entry, e->attempt,
-					   slot->number, s->config->stack, s->worker};
+					   slot->number, c->config->stack, c->worker};
 }
 
 void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *o)
@@ -121,9 +121,9 @@ static int is_later_result(const char *path, const struct stat *file, int64_t la
 
 /* Looks for the file that --creates names; RETRY: it was there when an attempt may have died.  Returns 1: it is the
  * result; 0: it is not there; -1: it is there, but may be incomplete.  NAME gets its path, or the end of a long one. */
-static int find_result(const struct supervisor *s, struct slot *slot, int retry, char name[RESULT_NAME])
+static int find_result(const struct commands *c, struct slot *slot, int retry, char name[RESULT_NAME])
 {
-	const struct js_template_values values = values_of(s, slot);
+	const struct js_template_values values = values_of(c, slot);
 	struct js_buf *path = &slot->result;
 	struct stat st;
 	int found = -1; /* without memory */
@@ -131,13 +131,13 @@ static int find_result(const struct supervisor *s, struct slot *slot, int retry,
 
 	name[0] = '\0';
 	js_buf_reset(path);
-	if (js_template_text(s->config->creates, &values, path) == 0) {
+	if (js_template_text(c->config->creates, &values, path) == 0) {
 		cut = path->len >= RESULT_NAME ? path->len + 1 - RESULT_NAME : 0;
 		(void)snprintf(name, RESULT_NAME, "%s", path->data + cut);
 		if (stat(path->data, &st) != 0)
 			found = 0;
 		else if (!retry ||
-			 (!s->config->finish_on_loss && /* else a lost command may still write */
+			 (!c->config->finish_on_loss && /* else a lost command may still write */
 			  slot->entry->last_end_us != 0 && is_later_result(path->data, &st, slot->entry->last_end_us)))
 			found = 1;
 	}
@@ -145,12 +145,12 @@ static int find_result(const struct supervisor *s, struct slot *slot, int retry,
 }
 
 /* Whether the result of the entry is there already.  If so, there is an outcome. */
-static int has_result(struct supervisor *s, struct slot *slot, struct jobstack_outcome *outcome)
+static int has_result(struct commands *c, struct slot *slot, struct jobstack_outcome *outcome)
 {
 	char name[RESULT_NAME];
-	int found = find_result(s, slot, slot->entry->attempt > 1, name);
+	int found = find_result(c, slot, slot->entry->attempt > 1, name);
 
-	if (found < 0 && !atomic_exchange(&s->told_old, 1))
+	if (found < 0 && !atomic_exchange(&c->told_old, 1))
 		speaker_say("entry %" PRIu64 ": the --creates file %s is not newer than the last attempt, which may "
 			    "have left it incomplete: the command runs again",
 			    slot->entry->entry, name);
@@ -174,13 +174,13 @@ static int is_own_disk(const char *dir)
 }
 
 /* Tries to write beside the file PATH. */
-static int try_beside(const struct supervisor *s, const char *path, size_t len, struct jobstack_error *error)
+static int try_beside(const struct commands *c, const char *path, size_t len, struct jobstack_error *error)
 {
 	char dir[PATH_MAX];
 
 	while (len > 0 && path[len - 1] != '/')
 		len--;
-	(void)snprintf(dir, sizeof(dir), "%.2000s/%.*s", path[0] == '/' ? "" : s->cwd, (int)len, path);
+	(void)snprintf(dir, sizeof(dir), "%.2000s/%.*s", path[0] == '/' ? "" : c->cwd, (int)len, path);
 	return is_own_disk(dir) ? 0 : js_capture_full(NULL, dir, error);
 }
 
@@ -195,7 +195,7 @@ static const char *says_full(const char *said)
 /* Whether SAID, the words of a failure, speaks of a full disk, and nothing can be written beside a path in its line,
  * beside the entry's own files or in the working directory: words alone prove nothing.  Returns 0, or JOBSTACK_EFILE
  * with what was full in ERROR, if that was empty. */
-static int find_full_results(const struct supervisor *s, const struct slot *slot, const char *said,
+static int find_full_results(const struct commands *c, const struct slot *slot, const char *said,
 			     struct jobstack_error *error)
 {
 	static const char between[] = " \t\r\n'\"`:,;()[]<>=\xe2\x80\x98\x99"; /* the last four: GNU's quotes */
@@ -210,18 +210,18 @@ static int find_full_results(const struct supervisor *s, const struct slot *slot
 	end = full + strcspn(full, "\n");
 	for (size_t n; at < end && status == 0; at += n + (at[n] != '\0')) {
 		n = strcspn(at, between);
-		status = memchr(at, '/', n) != NULL ? try_beside(s, at, n, error) : 0;
+		status = memchr(at, '/', n) != NULL ? try_beside(c, at, n, error) : 0;
 	}
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && status == 0; i++)
-		status = own[i]->len > 0 ? try_beside(s, own[i]->data, own[i]->len, error) : 0;
-	return status != 0 ? status : try_beside(s, "", 0, error);
+		status = own[i]->len > 0 ? try_beside(c, own[i]->data, own[i]->len, error) : 0;
+	return status != 0 ? status : try_beside(c, "", 0, error);
 }
 
 /* Runs an ordinary command.  Its output goes to OWN, or is captured where that is -1. */
-static enum slot_start start_command(struct supervisor *s, struct slot *slot, const struct js_template_values *values,
+static enum slot_start start_command(struct commands *c, struct slot *slot, const struct js_template_values *values,
 				     const int own[2], struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
-	char *const *argv = js_template_argv_in(s->config->template, values, &slot->words);
+	char *const *argv = js_template_argv_in(c->config->template, values, &slot->words);
 	char *const *envp = js_env_for(slot->env, values);
 	int out, err;
 	int64_t program;
@@ -233,9 +233,9 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 	}
 	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	program = js_program_look(s->version);
-	js_packages_start(s->packages, slot->number - 1, values->entry, values->attempt);
-	pid = js_spawn_start(s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp,
+	program = js_program_look(c->version);
+	js_packages_start(c->packages, slot->number - 1, values->entry, values->attempt);
+	pid = js_spawn_start(c->spawn, c->program.len > 0 ? c->program.data : NULL, argv, envp,
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
@@ -245,8 +245,8 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 		return SLOT_OUTCOME;
 	}
 	/* the entry chooses the program, and it is not a whole command line in quotes: so the worker can run others */
-	if (pid < 0 && js_spawn_is_command(-pid) && js_template_program(s->config->template) == NULL &&
-	    strchr(s->config->command[0], ' ') == NULL) {
+	if (pid < 0 && js_spawn_is_command(-pid) && js_template_program(c->config->template) == NULL &&
+	    strchr(c->config->command[0], ' ') == NULL) {
 		js_spawn_error(argv[0], -pid, error);
 		(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "%s", error->text);
 		outcome->verdict = JOBSTACK_FAILED;
@@ -262,7 +262,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 	}
 	slot->pid = pid;
 	slot->program = program;
-	js_sampler_watch(s->sampler, slot->number - 1, pid);
+	js_sampler_watch(c->sampler, slot->number - 1, pid);
 	return SLOT_RUNS;
 }
 
@@ -285,15 +285,15 @@ static int has_fields(const struct config *config, struct slot *slot, struct job
 	return 0;
 }
 
-enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobstack_outcome *outcome,
+enum slot_start slot_start(struct commands *c, struct slot *slot, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(s, slot);
+	struct js_template_values values = values_of(c, slot);
 	int own[2] = {-1, -1};
 	enum slot_start how;
 
 	js_spawn_use_stop(&slot->stop);
-	js_spawn_bind(&s->bound);
+	js_spawn_bind(&c->bound);
 	slot_begin_outcome(slot, outcome);
 	outcome->started_us = jobstack_now_us();
 	outcome->reason = slot->killed[0] != '\0' ? slot->killed : mailbox_refusal(slot->parcel, slot->entry);
@@ -303,16 +303,16 @@ enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobst
 		outcome->fatal = 1;
 		return SLOT_OUTCOME;
 	}
-	if (!has_fields(s->config, slot, outcome))
+	if (!has_fields(c->config, slot, outcome))
 		return SLOT_OUTCOME;
-	if (s->config->creates != NULL && has_result(s, slot, outcome))
+	if (c->config->creates != NULL && has_result(c, slot, outcome))
 		return SLOT_OUTCOME;
-	if (open_own_file(s->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
-	    open_own_file(s->config->error, &values, &slot->err_path, &own[1], error) != 0)
-		how = find_full_results(s, slot, error->text, error) != 0 ? SLOT_FULL : SLOT_BROKEN;
+	if (open_own_file(c->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
+	    open_own_file(c->config->error, &values, &slot->err_path, &own[1], error) != 0)
+		how = find_full_results(c, slot, error->text, error) != 0 ? SLOT_FULL : SLOT_BROKEN;
 	else
-		how = slot->persistent != NULL ? persistent_ask(s, slot, &values, own, error)
-					       : start_command(s, slot, &values, own, outcome, error);
+		how = slot->persistent != NULL ? persistent_ask(c, slot, &values, own, error)
+					       : start_command(c, slot, &values, own, outcome, error);
 	for (int i = 0; i < 2 && (how != SLOT_RUNS || slot->persistent == NULL); i++)
 		js_file_close(&own[i]); /* a persistent command's are filled, and closed, when it has answered */
 	if (how != SLOT_RUNS)
@@ -342,7 +342,7 @@ static const struct {
 
 _Static_assert(sizeof(by_ending) / sizeof(by_ending[0]) == ENDING_UNASKED + 1, "each ending has a meaning");
 
-static void judge_ended(const struct supervisor *s, const struct slot *slot, enum ending ending, int64_t ended_us,
+static void judge_ended(const struct commands *c, const struct slot *slot, enum ending ending, int64_t ended_us,
 			struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	const char *words = by_ending[ending].reason;
@@ -351,8 +351,8 @@ static void judge_ended(const struct supervisor *s, const struct slot *slot, enu
 	o->cause = by_ending[ending].cause;
 	o->fatal = ending == ENDING_KILL;
 	if (ending == ENDING_DRAIN) {
-		o->loss = guard_never_fits(&s->box->guard, slot->started_us, ended_us);
-		if (o->loss || guard_is_over(&s->box->guard, ended_us)) {
+		o->loss = guard_never_fits(c->guard, slot->started_us, ended_us);
+		if (o->loss || guard_is_over(c->guard, ended_us)) {
 			o->cause = JOBSTACK_CAUSE_WALL_TIME;
 			words = o->loss ? "wall time: the entry did not finish in the time of a whole job"
 					: "wall time";
@@ -365,20 +365,20 @@ static void judge_ended(const struct supervisor *s, const struct slot *slot, enu
 }
 
 /* It failed, and the worker has not ended it.  ANSWER: of a persistent command, or NULL. */
-static void judge_failed(struct supervisor *s, const struct slot *slot, const struct js_reaped *r,
+static void judge_failed(struct commands *c, const struct slot *slot, const struct js_reaped *r,
 			 const struct js_persist_answer *answer, struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	o->verdict = r->exit_code == 75 ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
 	o->later = r->exit_code == 75;
 	o->cause = o->later ? JOBSTACK_CAUSE_DEFERRED : r->signal != 0 ? JOBSTACK_CAUSE_SIGNAL : JOBSTACK_CAUSE_EXIT;
-	o->fatal = !o->later && config_is_fatal(s->config, r->exit_code);
+	o->fatal = !o->later && config_is_fatal(c->config, r->exit_code);
 	if (answer != NULL && answer->message[0] != '\0')
 		(void)snprintf(reason, REASON_MAX, "%s%s", o->later ? DEFERRED : "", answer->message);
 	else if (o->later)
 		(void)snprintf(reason, REASON_MAX, DEFERRED "exit 75");
 	else if (answer != NULL)
 		(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
-	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&s->oom, r)) {
+	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&c->oom, r)) {
 		o->cause = JOBSTACK_CAUSE_MEMORY;
 		(void)snprintf(reason, REASON_MAX, "out of memory");
 	} else if (r->signal == 0 && slot->persistent != NULL) {
@@ -388,11 +388,11 @@ static void judge_failed(struct supervisor *s, const struct slot *slot, const st
 		js_ending_words(reason, r->exit_code, r->signal);
 }
 
-static void judge_end(struct supervisor *s, const struct slot *slot, const struct js_reaped *r,
+static void judge_end(struct commands *c, const struct slot *slot, const struct js_reaped *r,
 		      struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	const struct js_persist_answer *answer = slot->persistent != NULL ? slot->persistent->answer : NULL;
-	enum ending ending = slot->ending == ENDING_NOT && s->draining ? ENDING_DRAIN : slot->ending;
+	enum ending ending = slot->ending == ENDING_NOT && c->draining ? ENDING_DRAIN : slot->ending;
 	int done = r->exit_code == 0 && (slot->persistent == NULL || answer != NULL);
 
 	if (slot->killed[0] != '\0' && !done) /* whatever else ended it */
@@ -402,11 +402,11 @@ static void judge_end(struct supervisor *s, const struct slot *slot, const struc
 	o->signal = r->signal;
 	reason[0] = '\0';
 	if (ending != ENDING_NOT && (!done || by_ending[ending].always))
-		judge_ended(s, slot, ending, r->ended_us, o, reason);
+		judge_ended(c, slot, ending, r->ended_us, o, reason);
 	else if (done)
 		o->verdict = JOBSTACK_DONE;
 	else
-		judge_failed(s, slot, r, answer, o, reason);
+		judge_failed(c, slot, r, answer, o, reason);
 }
 
 static int64_t size_of_file(const char *path)
@@ -417,11 +417,11 @@ static int64_t size_of_file(const char *path)
 }
 
 /* Says where the output is; PLACE: in the packed log. */
-static void fill_log_place(const struct supervisor *s, struct slot *slot, const struct js_packlog_place *place,
+static void fill_log_place(const struct commands *c, struct slot *slot, const struct js_packlog_place *place,
 			   struct jobstack_outcome *o)
 {
-	if (!s->config->output_dash) { /* else nobody knows where the output went */
-		if (place->number > 1 && js_packlog_path_of(s->log, place->number, &slot->log_path) == 0)
+	if (!c->config->output_dash) { /* else nobody knows where the output went */
+		if (place->number > 1 && js_packlog_path_of(c->log, place->number, &slot->log_path) == 0)
 			o->log = slot->log_path.data;
 		o->log_at = place->at;
 		o->log_out = place->out;
@@ -450,18 +450,18 @@ static size_t tail_of_stream(const struct slot *slot, int which, char to[JS_KEPT
 }
 
 /* KEPT is filled with --output -; printing it comes later. */
-static int keep_output(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+static int keep_output(struct commands *c, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 		       struct js_kept kept[2], struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(s, slot);
+	struct js_template_values values = values_of(c, slot);
 	struct js_packlog_place place = {-1, 0, 0, 1};
 
 	JS_TRY(slot->persistent != NULL ? persistent_keep_own(slot, error) : 0);
-	if (s->config->output_dash && js_capture_look(slot->capture, kept) != 0)
+	if (c->config->output_dash && js_capture_look(slot->capture, kept) != 0)
 		return js_error_file(error, "can't read a temporary file");
-	if (!s->config->output_dash)
-		JS_TRY(js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error));
-	fill_log_place(s, slot, &place, o);
+	if (!c->config->output_dash)
+		JS_TRY(js_packlog_append(c->log, slot->capture, &values, r, r->ended_us + c->wall_us, &place, error));
+	fill_log_place(c, slot, &place, o);
 	if (o->verdict == JOBSTACK_FAILED || o->later) { /* the last deferral is a failure */
 		o->err_tail.len = tail_of_stream(slot, 1, slot->err_tail);
 		slot->err_tail[o->err_tail.len] = '\0';
@@ -522,12 +522,12 @@ static void defer_if_matched(const struct config *config, const struct slot *slo
 }
 
 /* The file system of the datapath.  Where nothing was read from storage, or written, it may not count that. */
-static void note_mount(const struct supervisor *s, const struct slot *slot, struct jobstack_outcome *o)
+static void note_mount(const struct commands *c, const struct slot *slot, struct jobstack_outcome *o)
 {
 	const struct jobstack_entry *e = slot->entry;
 	int absolute = e->datapath_len > 0 && e->datapath[0] == '/';
-	const char *path = absolute ? e->datapath : s->cwd;
-	const struct js_mount *mount = js_mounts_of(&s->mounts, path, absolute ? e->datapath_len : strlen(path));
+	const char *path = absolute ? e->datapath : c->cwd;
+	const struct js_mount *mount = js_mounts_of(&c->mounts, path, absolute ? e->datapath_len : strlen(path));
 
 	o->mount = mount == NULL ? -1 : mount->number;
 	if ((o->storage_read_bytes != 0 && o->storage_write_bytes != 0) || js_mount_is_counted(mount))
@@ -536,7 +536,7 @@ static void note_mount(const struct supervisor *s, const struct slot *slot, stru
 	o->storage_write_bytes -= o->storage_write_bytes == 0;
 }
 
-void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+void slot_judge(struct commands *c, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 		char reason[REASON_MAX])
 {
 	slot_begin_outcome(slot, o);
@@ -545,16 +545,16 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 #define USED(member, ...) o->member = r->member;
 	JS_ATTEMPT_USAGE(USED)
 	if (slot->persistent == NULL)
-		js_sampler_take(s->sampler, slot->number - 1, o);
+		js_sampler_take(c->sampler, slot->number - 1, o);
 	o->program = slot->program;
-	note_mount(s, slot, o);
-	judge_end(s, slot, r, o, reason);
+	note_mount(c, slot, o);
+	judge_end(c, slot, r, o, reason);
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
 /* Whether a disk is full: that of the results (1), or that of the captured output (negative).  STATUS: of what kept the
  * output.  If it was kept, the reason says so. */
-static int find_full(const struct supervisor *s, const struct slot *slot, int status, struct jobstack_outcome *o,
+static int find_full(const struct commands *c, const struct slot *slot, int status, struct jobstack_outcome *o,
 		     char reason[REASON_MAX], struct jobstack_error *error)
 {
 	if (status != 0) /* its log may be on this node's own disk: that is no reason to stop the others */
@@ -566,7 +566,7 @@ static int find_full(const struct supervisor *s, const struct slot *slot, int st
 	    (o->err_tail.len == 0 || says_full(slot->err_tail) != NULL || says_full(reason) != NULL))
 		status = js_capture_full(slot->capture, NULL, error);
 	if (status == 0 &&
-	    (find_full_results(s, slot, slot->err_tail, error) != 0 || find_full_results(s, slot, reason, error) != 0))
+	    (find_full_results(c, slot, slot->err_tail, error) != 0 || find_full_results(c, slot, reason, error) != 0))
 		status = 1;
 	if (status == 0)
 		return 0;
@@ -577,30 +577,30 @@ static int find_full(const struct supervisor *s, const struct slot *slot, int st
 	return status;
 }
 
-int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+int slot_keep(struct commands *c, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 	      char reason[REASON_MAX], struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(s, slot);
+	struct js_template_values values = values_of(c, slot);
 	struct js_kept kept[2] = {{.fd = -1}, {.fd = -1}};
 	char name[RESULT_NAME];
 	int status, full;
 
-	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && find_result(s, slot, 0, name) == 0) {
+	if (o->verdict == JOBSTACK_DONE && c->config->creates != NULL && find_result(c, slot, 0, name) == 0) {
 		o->verdict = JOBSTACK_FAILED;
 		o->cause = JOBSTACK_CAUSE_RESULT;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing: %s", name);
 	}
-	status = keep_output(s, slot, r, o, kept, error);
-	take_pipe_failure(s->config, o, reason);
+	status = keep_output(c, slot, r, o, kept, error);
+	take_pipe_failure(c->config, o, reason);
 	if (status == 0)
-		defer_if_matched(s->config, slot, o, reason);
-	full = find_full(s, slot, status, o, reason, error);
-	if (status == 0 && s->config->output_dash)
-		status = printer_print(s->printer, slot->entry, kept, o, error);
-	if (s->config->joblog != NULL)
-		printer_log(s->printer, slot->entry, o, s->wall_us,
-			    s->config->output_dash ? js_kept_len(&kept[0]) : later(o->log_out, 0),
-			    js_template_argv_in(s->config->template, &values, &slot->words));
+		defer_if_matched(c->config, slot, o, reason);
+	full = find_full(c, slot, status, o, reason, error);
+	if (status == 0 && c->config->output_dash)
+		status = printer_print(c->printer, slot->entry, kept, o, error);
+	if (c->config->joblog != NULL)
+		printer_log(c->printer, slot->entry, o, c->wall_us,
+			    c->config->output_dash ? js_kept_len(&kept[0]) : later(o->log_out, 0),
+			    js_template_argv_in(c->config->template, &values, &slot->words));
 	if (slot->persistent != NULL)
 		js_capture_next(slot->capture);
 	if (status != 0) {

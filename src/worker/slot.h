@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "worker/state.h"
+#include "worker/commands.h"
 
 int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct config *config,
 	       struct jobstack_error *error);
@@ -22,7 +22,7 @@ pid_t slot_process(const struct slot *slot);
  * SLOT_GONE: return the entry, and read the clocks
  * again: the lease may have ended, or the persistent command has just ended without seeing the entry.  Touches files,
  * and executes one, so it may hang. */
-enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobstack_outcome *outcome,
+enum slot_start slot_start(struct commands *c, struct slot *slot, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error);
 
 /* Begins an outcome of SLOT's entry. */
@@ -30,11 +30,11 @@ void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *outcom
 
 /* Makes the outcome of a command that was collected, or of a persistent one that has answered
  * (slot->persistent->answer).  It touches no file except in /proc and /sys. */
-void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped,
-		struct jobstack_outcome *outcome, char reason[REASON_MAX]);
+void slot_judge(struct commands *c, struct slot *slot, const struct js_reaped *reaped, struct jobstack_outcome *outcome,
+		char reason[REASON_MAX]);
 
 /* Keeps its output, and says in OUTCOME where.  The texts are valid until the next start.  Negative: it could not be
  * kept.  1: it failed because the disk of the results is full.  For both ERROR says more, and the outcome is
  * JOBSTACK_INTERRUPTED.  Touches files, so it may hang. */
-int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped, struct jobstack_outcome *outcome,
+int slot_keep(struct commands *c, struct slot *slot, const struct js_reaped *reaped, struct jobstack_outcome *outcome,
 	      char reason[REASON_MAX], struct jobstack_error *error);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "worker/ledger.h"
+#include "worker/ledger_state.h"
 
 /* What one step carries, taken from the mailbox, and what came of it. */
 struct step {

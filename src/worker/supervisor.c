@@ -38,7 +38,7 @@ int supervisor_signals(void)
 
 static void start_all(struct supervisor *s)
 {
-	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->later_us; i++)
+	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->starts.later_us; i++)
 		if (!entries_fill(s, &s->slots[i]))
 			return;
 }
@@ -75,8 +75,8 @@ static void watch_keeper(struct supervisor *s)
 
 	if (s->life < 0 || read(s->life, &byte, 1) != 0)
 		return;
-	if (s->epoll >= 0) /* else it would report this for ever */
-		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->life, NULL);
+	if (s->commands.epoll >= 0) /* else it would report this for ever */
+		(void)epoll_ctl(s->commands.epoll, EPOLL_CTL_DEL, s->life, NULL);
 	s->life = -1;
 	mailbox_stop(s->box, LEAVE_KEEPER, "the worker ended, because the process that watches over it was killed", 0);
 }
@@ -97,7 +97,7 @@ static int has_all_ended(struct supervisor *s)
  * until all commands have ended. */
 static void leave_blind(struct supervisor *s, const struct jobstack_error *error)
 {
-	if (!s->draining)
+	if (!s->commands.draining)
 		entries_drain(s, 0, jobstack_now_us());
 	mailbox_stop(s->box, LEAVE_MACHINE, error->text, 0);
 	js_clock_nap(BLIND_US, NULL);
@@ -147,9 +147,9 @@ static int run_supervisor_loop(void *ctx)
 		(void)entries_read_clocks(s);
 		entries_read_signals(s);
 		collect_commands(s);
-		if (has_all_ended(s)) {		/* asked after the last command was collected: no event would follow */
-			if (s->orphans_at != 0) /* the keeper may be gone */
-				orphans_kill(s);
+		if (has_all_ended(s)) { /* asked after the last command was collected: no event would follow */
+			if (s->orphans.next_us != 0) /* the keeper may be gone */
+				orphans_kill(&s->orphans);
 			return 0;
 		}
 		closes = timers_watch_job_end(s);
@@ -168,11 +168,11 @@ void supervisor_run(struct supervisor *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
-	s->epoll = -1;
+	s->commands.epoll = -1;
 	s->leap = js_clock_leap_open();
-	s->bound.wall_us = s->wall_us;
-	s->kill_by_us = INT64_MAX;
-	orphans_begin(s);
+	s->commands.bound.wall_us = s->commands.wall_us;
+	s->leave.kill_by_us = INT64_MAX;
+	orphans_begin(&s->orphans);
 	if (s->config->persistent && converse_begin(s, &error) != 0)
 		leave_blind(s, &error);
 	s->relay.loop = run_supervisor_loop;
@@ -182,9 +182,9 @@ void supervisor_run(struct supervisor *s)
 		(void)run_supervisor_loop(s);
 	if (supervisor_hangs(s))
 		return;
-	js_file_close(&s->epoll);
+	js_file_close(&s->commands.epoll);
 	js_file_close(&s->leap);
-	orphans_end(s);
+	orphans_end(&s->orphans);
 }
 
 int supervisor_hangs(const struct supervisor *s)

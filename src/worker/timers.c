@@ -46,7 +46,7 @@ static void report_hang(const struct supervisor *s, const struct slot *slot, int
 		    : in_log		     ? "the output goes to "
 		    : s->config->output_dash ? "standard output"
 					     : slot->out_path.data,
-		    in_log ? s->log_dir : "");
+		    in_log ? s->commands.log_dir : "");
 }
 
 /* The worker ends, and the call has not returned: the entry goes back to the queue. */
@@ -59,7 +59,7 @@ static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 		if (js_reap_one(slot->pid, &reaped) != 0)
 			return;
 		slot->pid = 0;
-		js_sampler_watch(s->sampler, slot->number - 1, 0);
+		js_sampler_watch(s->commands.sampler, slot->number - 1, 0);
 	}
 	if (slot->call == CALL_START) {
 		js_spawn_cancel(&slot->stop);
@@ -104,8 +104,8 @@ static int64_t keep_call_time(struct supervisor *s, struct slot *slot, int64_t n
 		s->told_hang = 1;
 		report_at = INT64_MAX;
 	}
-	at = s->draining ? s->drain_at_us + s->config->grace_us : INT64_MAX;
-	at = earlier(later(at, slot->hangs_us + LEAST_US), earlier(s->kill_by_us, s->lease_end_us));
+	at = s->commands.draining ? s->leave.drain_at_us + s->config->grace_us : INT64_MAX;
+	at = earlier(later(at, slot->hangs_us + LEAST_US), earlier(s->leave.kill_by_us, s->leave.lease_end_us));
 	if (now >= at) {
 		abandon_call(s, slot, now);
 		at = slot->abandoned ? INT64_MAX : now + JS_SECOND_US / 10;
@@ -148,7 +148,8 @@ static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_
 	size_t first = 0;
 
 	if (slot->kill_at_us != 0) {
-		if (s->lease_end_us <= now) /* an earlier TERM for another reason: its grace ends with the lease */
+		if (s->leave.lease_end_us <=
+		    now) /* an earlier TERM for another reason: its grace ends with the lease */
 			slot->kill_at_us = earlier(slot->kill_at_us, now);
 		if (now >= slot->kill_at_us) {
 			(void)js_spawn_kill(slot->pid, SIGKILL);
@@ -162,8 +163,9 @@ static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_
 	if (now < reasons[first].at)
 		return reasons[first].at;
 	/* the lease's end does not wait for the grace */
-	terminate_command(slot, reasons[first].why,
-			  earlier(s->lease_end_us, earlier(now + s->config->grace_us, later(s->kill_by_us, now))));
+	terminate_command(
+		slot, reasons[first].why,
+		earlier(s->leave.lease_end_us, earlier(now + s->config->grace_us, later(s->leave.kill_by_us, now))));
 	return slot->kill_at_us;
 }
 
@@ -224,10 +226,10 @@ int64_t timers_run(struct supervisor *s)
 	enum ending why = ENDING_DRAIN, lease_why;
 	int going = look_into_mailbox(s);
 
-	stop = s->draining ? s->drain_at_us : INT64_MAX;
+	stop = s->commands.draining ? s->leave.drain_at_us : INT64_MAX;
 	lease_stop = entries_keep_lease(s, now, &lease_why);
-	if (s->lease_end_us > now)
-		next = earlier(next, s->lease_end_us);
+	if (s->leave.lease_end_us > now)
+		next = earlier(next, s->leave.lease_end_us);
 	if (lease_stop < stop) {
 		stop = lease_stop;
 		why = lease_why;
@@ -244,11 +246,11 @@ int64_t timers_run(struct supervisor *s)
 	}
 	report_end_of_hang(s);
 	next = earlier(next, trim_outputs(s, now));
-	if (s->later_us > now)
-		next = earlier(next, s->later_us);
-	if (s->orphans_at != 0 && s->orphans_at <= now)
-		orphans_kill(s);
-	return s->orphans_at != 0 ? earlier(next, s->orphans_at) : next;
+	if (s->starts.later_us > now)
+		next = earlier(next, s->starts.later_us);
+	if (s->orphans.next_us != 0 && s->orphans.next_us <= now)
+		orphans_kill(&s->orphans);
+	return s->orphans.next_us != 0 ? earlier(next, s->orphans.next_us) : next;
 }
 
 /* Before the last minutes are given up: asks again when the job ends, and returns 1 while there is no answer. */
@@ -256,12 +258,12 @@ static int ask_job_end(struct supervisor *s, int64_t now)
 {
 	struct keeper_page *page = s->keeper->page;
 
-	if (s->end_asked_us == 0 || now - s->end_asked_us >= END_EVERY_US) {
-		s->end_asked_us = now;
+	if (s->leave.end_asked_us == 0 || now - s->leave.end_asked_us >= END_EVERY_US) {
+		s->leave.end_asked_us = now;
 		page->job_end_us = KEEPER_ASKED;
 		keeper_ask(s->keeper);
 	}
-	return page->job_end_us == KEEPER_ASKED && now - s->end_asked_us < END_PATIENCE_US;
+	return page->job_end_us == KEEPER_ASKED && now - s->leave.end_asked_us < END_PATIENCE_US;
 }
 
 /* With the mailbox's lock held: takes the answer, if there is one, and returns by how much the job ends later. */
