@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the ledger thread knows, put together from its parts.  Only its loop (ledger.c) and its steps (step.c) see all of
- * it.
+ * What the ledger thread knows, put together from its parts.  Only its loop (ledger.c) and its steps (step.c) see all
+ * of it.
  */
 #pragma once
 
