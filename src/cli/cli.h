@@ -113,6 +113,9 @@ struct cli_frame {
 };
 int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
+/* From now on cli_parse parses nothing, but ends with the exit status that READ gives for its table. */
+void cli_read_tables(int (*read)(const struct js_opts *opts));
+
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
  * If the usage begins with "[STACK]", the first word is the stack; with "[STACK...]", all words are, and -s may be
  * repeated.  TOO_MANY not NULL: other words are refused, with that as the advice ("name a stack with -s", or "").

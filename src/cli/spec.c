@@ -18,13 +18,7 @@
 
 #define VERB_LETTERS "abcdefghijklmnopqrstuvwxyz-"
 
-static int spec_on;
 static const struct js_opts *first_table, *last_table; /* that the present command has printed; NULL: none yet */
-
-int cli_spec_on(void)
-{
-	return spec_on;
-}
 
 static int print_table(const struct js_opts *opts)
 {
@@ -37,10 +31,11 @@ static int print_table(const struct js_opts *opts)
 	return status;
 }
 
-int cli_spec_tell(const struct js_opts *opts)
+/* Prints OPTS, unless that was printed last or first: the verbs of a command may share a table. */
+static int tell_table(const struct js_opts *opts)
 {
 	if (opts == last_table || opts == first_table)
-		return CLI_YES; /* the verbs of a command may share a table */
+		return CLI_YES;
 	last_table = opts;
 	if (first_table == NULL)
 		first_table = opts;
@@ -56,7 +51,7 @@ int cli_spec_command(const char *name, const char *does, const struct cli_frame 
 	(void)printf("command\t%s\t%s\n", name, does);
 	if ((frame->flags & CLI_SORTS) == 0)
 		return print_table(frame->opts);
-	spec_on = 1;
+	cli_read_tables(tell_table);
 	(void)snprintf(command, sizeof(command), "%s", name);
 	first_table = last_table = NULL;
 	status = cli_main(frame, 1, argv);

@@ -6,12 +6,6 @@
 
 #include "cli/cli.h"
 
-/* Whether commands are called only for their tables. */
-int cli_spec_on(void);
-
-/* Prints OPTS, unless it is the table that was printed last.  An exit status. */
-int cli_spec_tell(const struct js_opts *opts);
-
 /* Prints the command NAME, which DOES something, with its table and those of its verbs.  An exit status. */
 int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame);
 

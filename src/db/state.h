@@ -46,7 +46,7 @@ struct js_db {
 	struct js_prepared *prepared; /* NULL: nothing */
 };
 
-/* Was it stopped (js_db_stop)? */
+/* Returns whether it was stopped (js_db_stop). */
 int js_db_is_stopped(const struct js_db *db);
 
 /* Sleeps, unless it is stopped. */
