@@ -6,6 +6,24 @@
  * The order: pos is the highest number of a FIFO span, which is cut from below, and minus the lowest of a LIFO span,
  * which is cut from above.  So one ascending query serves both, and the primary key gives the order without a sort. (An
  * ORDER BY with a sort was seen to lock every span.)
+ *
+ * A pop is several statements of one packet.  They pass values on in user variables, which the tail reads at the end:
+ *
+ *   @js_open     in a stack with max_running: how many entries of all its claims are open; then
+ *   @js_room     how many more may be claimed.  NULL: this is not known, and nothing is taken.
+ *   @js_at       of a pop that looks for a home: the pos of the span that a read without a lock has found; NULL: none
+ *   @js_rank     the rank of the span that is locked, or was found
+ *   @js_pos      its pos; with the rank it is the key.  NULL: nothing is taken.
+ *   @js_left     how many entries it has beside the first.  NULL: no span is locked yet.
+ *   @js_att, @js_fails, @js_losses   what its entries have in common, and the claim gets, too
+ *   @js_ids      its list.  NULL: it is an interval.
+ *   @js_from     the first entry that is taken: its number, or its place in the list (a pop of one has the number)
+ *   @js_n        how many are taken, if that may be more than one
+ *   @js_home     1: the span is long enough that homes may be cut off it
+ *   @js_m        how many homes are cut off it
+ *
+ * Set by those that call: @js_w (the worker, where its row is new), @js_t (the number before the first new entry),
+ * @js_due (when what goes back is due).  @js_sum counts changed rows for the guard before the COMMIT (db/sql.h).
  */
 #include "core/span.h"
 
@@ -51,7 +69,7 @@ size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry)
 	return js_array_lower(list, n, size, &entry, js_num_order);
 }
 
-/* The entries from FIRST to LAST: all of them, or (N of them) those in IDS. */
+/* Inserts one span with the entries from FIRST to LAST: all of them, or (N of them) those in IDS. */
 static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, uint64_t first,
 		       uint64_t last, const uint64_t *ids, size_t n)
 {
@@ -141,7 +159,7 @@ static int makes_homes(const struct js_pop *pop)
 	return pop->homes > 0 && pop->home == pop->homes - 1;
 }
 
-/* How many entries are taken. */
+/* Returns, as SQL, how many entries are taken. */
 static const char *taken_n(const struct js_pop *pop)
 {
 	return pop->k == 1 ? "1" : "@js_n";
@@ -230,7 +248,7 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_count(sql, 1);
 }
 
-/* How many more may run: @js_room.  While the row in `gate` is locked, no other pop adds to this count.  Two reads
+/* Computes @js_room.  While the row in `gate` is locked, no other pop adds to this count.  Two reads
  * without a subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does nothing,
  * @js_room stays NULL, and nothing is taken. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
@@ -244,9 +262,7 @@ static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_
 		    (uint64_t)k, stack->id);
 }
 
-/* What is read of the span that is locked, and what follows for the pop: @js_n entries are taken from @js_from, a
- * number or, of a list, a place (one entry has a number there, too).  @js_pos NULL: nothing is taken.  @js_left: how
- * many entries there are beside the first.  @js_home: homes can be cut off this span. */
+/* Begins the SELECT that reads the span to be locked into the variables; the caller adds which span that is. */
 static void read_span_into(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	const char *end = stack->lifo ? "hi" : "lo", *fresh = pop->fresh ? "IF(losses>0,NULL," : "(";
@@ -323,7 +339,7 @@ static void lock_home(struct js_sql *sql, const struct js_stack *stack, const st
 		    stack->id);
 }
 
-/* How many pieces are to be cut off behind what is taken: @js_m. */
+/* Computes @js_m: as many homes as the first rank lacks, if the span is long enough for them. */
 static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	const char *n = taken_n(pop);
@@ -339,7 +355,7 @@ static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const
 		    (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
 }
 
-/* The pieces lie behind @js_from and what is taken: a long span is an interval. */
+/* Inserts @js_m homes: the pieces behind what is taken.  (A long span is an interval, so these are intervals, too.) */
 static void insert_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	uint64_t each = JS_SPAN_HOME_POPS * pop->k;

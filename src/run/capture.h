@@ -59,8 +59,8 @@ size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_K
 /* Opens a file in DIR that has no name, is appended to, and vanishes when it is closed.  -1 with errno. */
 int js_capture_temporary(const char *dir);
 
-/* Whether nothing can be written in DIR (NULL: where CAPTURE has its files) because the disk is full or a quota is used
- * up.  It tries, since a look at the free space does not show quotas.  Returns JOBSTACK_EFILE, or 0. */
+/* Finds out whether nothing can be written in DIR (NULL: where CAPTURE has its files) because the disk is full or a
+ * quota is used up.  It tries, since a look at the free space does not show quotas.  Returns JOBSTACK_EFILE, or 0. */
 int js_capture_full(const struct js_capture *capture, const char *dir, struct jobstack_error *error);
 
 /* ------------------------------------------------------------------------------------------------ the packed log */

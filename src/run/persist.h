@@ -3,8 +3,9 @@
  * Persistent commands: a process that is started once and is given entries one at a time, over a line protocol on its
  * standard input and output (docs/LANGUAGES.md).
  *
- *   to the process      ENTRY ATTEMPT DATAPATH\n       in DATAPATH \\, \n and \r stand for backslash, newline, carriage
- * return from the process    done\n                         or: failed CODE\n, failed CODE MESSAGE\n
+ *   to the process      ENTRY ATTEMPT DATAPATH\n     in DATAPATH \\, \n and \r stand for backslash, newline and
+ *                                                     carriage return
+ *   from the process    done\n                        or: failed CODE\n, failed CODE MESSAGE\n
  *
  * Every other line that it prints is output.  Nothing here waits, and nothing is allocated for an entry.
  */
@@ -33,16 +34,24 @@ struct js_persist_answer {
 	char message[JS_PERSIST_MESSAGE]; /* one line of UTF-8 without control characters; may be "" */
 };
 
-/* Whether the line, without its newline, is an answer: 1 with ANSWER filled, or 0: it is output.  "failed" without a
- * number after it and at its end, or with a number that is not 1 to 255, is an answer with code 1, and the message says
- * what is wrong with it. */
+/* Returns whether the line, without its newline, is an answer: 1 with ANSWER filled, or 0: it is output.  "failed"
+ * without a number after it and at its end, or with a number that is not 1 to 255, is an answer with code 1, and the
+ * message says what is wrong with it. */
 int js_persist_parse(const char *line, size_t len, struct js_persist_answer *answer);
 
-/* Takes a stream apart into output and answers.  Begin with zeroes. */
+/* Takes a stream apart into output and answers.  Begin with zeroes.
+ *
+ * A line is passed on in pieces if it is long, so the reader remembers what kind of line it is in:
+ *
+ *   AT_LINE     A line begins.  Up to JS_PERSIST_LINE bytes are kept until its newline comes, since they may be an
+ *               answer.  Then, or when it is longer, it becomes one of the other two.
+ *   IN_OUTPUT   It is output: its bytes are passed on as they come, to the newline.
+ *   IN_ANSWER   It is an answer longer than JS_PERSIST_LINE: the rest of its message is dropped, to the newline.
+ */
 struct js_persist_reader {
 	char data[16384];
-	size_t at, end;								       /* the bytes not yet taken */
-	enum { JS_PERSIST_AT_LINE, JS_PERSIST_IN_OUTPUT, JS_PERSIST_IN_ANSWER } state; /* of a line that is too long */
+	size_t at, end; /* the bytes not yet taken */
+	enum { JS_PERSIST_AT_LINE, JS_PERSIST_IN_OUTPUT, JS_PERSIST_IN_ANSWER } state;
 	struct js_persist_answer answer;
 };
 
@@ -58,7 +67,14 @@ enum js_persist_piece js_persist_next(struct js_persist_reader *reader, int at_e
 
 /* --------------------------------------------------------------------------------------------------- the process */
 
-/* One process.  PID is 0 if there is none.  The descriptors are for the caller's poll; who closes IN has it end. */
+/* One process, from entry to entry:
+ *
+ *   no process   --start-->   idle   --ask-->   asked   --the whole request is read, and answered-->   idle
+ *
+ * pid is 0 without a process; asked is 1 between ask and answer.  If the process ends while it is asked, whether it has
+ * seen the request decides whose fault that is (js_persist_is_unread): FIONREAD tells how much of what was sent is
+ * still in the pipe, so 0 bytes there and sent == request_len mean that it was read.  The descriptors are for the
+ * caller's poll; a process whose standard input the caller closes is expected to end. */
 struct js_persist {
 	pid_t pid;
 	int in, out;	  /* pipes to and from it, non-blocking; -1: closed */
@@ -86,7 +102,7 @@ pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char 
 int js_persist_ask(struct js_persist *p, uint64_t entry, uint32_t attempt, const char *datapath, size_t len);
 int js_persist_send(struct js_persist *p);
 
-/* Whether some of the request has not been taken by the process; ALL: nothing of it has. */
+/* Returns whether some of the request has not been taken by the process; ALL: nothing of it has. */
 int js_persist_is_unread(const struct js_persist *p, int all);
 
 enum js_persist_event {
@@ -100,7 +116,7 @@ enum js_persist_event {
  * else only what has been read before. */
 enum js_persist_event js_persist_take(struct js_persist *p, int read);
 
-/* Whether there is more to be read from the pipe now. */
+/* Returns whether there is more to be read from the pipe now. */
 int js_persist_has_more(const struct js_persist *p);
 
 /* It has ended and was collected (what it had printed is taken while js_persist_has_more): closes what is open. */

@@ -15,13 +15,14 @@ static const char *find_pipe(const char *text, const char *end)
 	return text;
 }
 
-/* Whether WORD stands at AT, as a word of its own. */
+/* Returns whether WORD stands at AT, as a word of its own. */
 static int is_word(const char *script, const char *at, const char *word)
 {
 	return (at == script || strchr(" \t\n;&|({`", at[-1]) != NULL) && strchr(" \t\n(;", at[strlen(word)]) != NULL;
 }
 
-/* Whether a pipeline stands between the word BEGIN and the next word END (or the end of the line, if that is NULL). */
+/* Returns whether a pipeline stands between the word BEGIN and the next word END (or the end of the line, if that is
+ * NULL). */
 static int is_condition(const char *script, const char *begin, const char *end)
 {
 	for (const char *at = script; (at = strstr(at, begin)) != NULL; at++) {

@@ -47,7 +47,7 @@ struct js_spot {
 	unsigned field;
 };
 
-/* Whether PLACE stands for the name, or a part of it. */
+/* Returns whether PLACE stands for the name, or a part of it. */
 int js_place_is_name(enum js_place place);
 
 /* Returns the length of the placeholder with which the text at AT in the string TEXT begins, and which it is in *SPOT;
@@ -56,7 +56,7 @@ int js_place_is_name(enum js_place place);
  * braces directly after $ belongs to the shell. */
 size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot);
 
-/* Whether SPOT, LEN bytes at TEXT, can stand where there are these fields: 0, or JOBSTACK_EUSAGE. */
+/* Checks whether SPOT, LEN bytes at TEXT, can stand where there are these fields: 0, or JOBSTACK_EUSAGE. */
 int js_place_check(const char *text, size_t len, const struct js_spot *spot, const struct js_template_syntax *syntax,
 		   struct jobstack_error *error);
 

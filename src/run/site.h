@@ -36,6 +36,6 @@ struct js_site {
 int js_site_read(struct js_site *site, const char *path, struct jobstack_error *error);
 void js_site_free(struct js_site *site);
 
-/* Whether the site lists the Python package NAME (as a worker records it) as public.  Shared reports, and events that
- * the site asked for, name only these. */
+/* Returns whether the site lists the Python package NAME (as a worker records it) as public.  Shared reports, and
+ * events that the site asked for, name only these. */
 int js_site_is_public(const struct js_site *site, const char *name);

@@ -263,7 +263,8 @@ static int start_once(const struct start *s, pid_t *pid)
 	return failed;
 }
 
-/* Whether a file that can't be executed has nothing for a shell either: it is empty, or a program for other machines.
+/* Returns whether a file that can't be executed has nothing for a shell either: it is empty, or a program for other
+ * machines.
  */
 static int is_no_script(const char *path)
 {

@@ -63,7 +63,7 @@ struct js_spawn_stop {
 void js_spawn_use_stop(struct js_spawn_stop *stop);
 void js_spawn_cancel(struct js_spawn_stop *stop);
 
-/* Whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a
+/* Returns whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a
  * program), as opposed to this machine being short of something (EAGAIN, ENOMEM, EMFILE...) or the arguments being
  * too long (E2BIG). */
 int js_spawn_is_command(int err);

@@ -92,10 +92,11 @@ const char *js_template_program(const struct js_template *made);
 /* What a script for bash, made without no_pipefail, has of pipelines. */
 enum js_pipeline js_template_pipeline(const struct js_template *made);
 
-/* Whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
+/* Returns whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
 int js_template_varies(const struct js_template *made);
 
-/* Whether two names never expand to the same text, whatever they are: {}, {#}, or both {//} and {/} stand in it. */
+/* Returns whether two names never expand to the same text, whatever they are: {}, {#}, or both {//} and {/} stand in
+ * it. */
 int js_template_separates(const struct js_template *made);
 
 /* The highest field number in it; 0: no fields.  And whether the values have that many: a missing field expands to

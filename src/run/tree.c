@@ -105,7 +105,7 @@ size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx)
 	return n;
 }
 
-/* Whether the environment that PID was started with has all three variables of NAMES; their NUMBERS. */
+/* Returns whether the environment that PID was started with has all three variables of NAMES; their NUMBERS. */
 static int read_numbers(pid_t pid, const char *const names[3], uint64_t *const numbers[3])
 {
 	struct js_buf env = {0};

@@ -35,7 +35,7 @@ struct said {
 static int64_t limit_us;     /* of one command */
 static pid_t *running_group; /* shared with our parent, which ends the group if it ends us */
 
-/* Whether the variable changes what the commands print, or which cluster they ask. */
+/* Returns whether the variable changes what the commands print, or which cluster they ask. */
 static int is_unwanted(const char *variable)
 {
 	static const char *const names[] = {"SQUEUE_",	       "SCONTROL_",	    "SINFO_",
@@ -353,9 +353,9 @@ static void look_at_nodes(struct js_slurm_step *steps, size_t n)
 	js_buf_free(&names);
 }
 
-/* Whether the controller has the steps is not asked.  No command gets the node's own word on a step that the controller
- * does not have: sstat asks the controller first, and says "not found running" (seen with 20.11 and 22.05).  So the
- * controller's word would prove nothing. */
+/* Whether the controller has the steps is not asked.  No command gets the node's own word on a step that the
+ * controller does not have: sstat asks the controller first, and says "not found running" (seen with 20.11 and 22.05).
+ * So the controller's word would prove nothing. */
 static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
 {
 	(void)error;

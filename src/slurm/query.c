@@ -204,7 +204,8 @@ static int ask_conf(const struct js_slurm_ops *ops, const struct question *q)
 	return rc;
 }
 
-/* Whether the cluster that answers is the one whose jobs are meant: another one has jobs with the same numbers. */
+/* Returns whether the cluster that answers is the one whose jobs are meant: another one has jobs with the same numbers.
+ */
 static int is_meant(const struct js_slurm_ops *ops, const struct question *q)
 {
 	const char *named = getenv("SLURM_CONF");

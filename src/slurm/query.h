@@ -105,7 +105,8 @@ struct js_slurm_where {
  * Puts the path into FOUND.  Returns 0, or JOBSTACK_EMISSING with the places in words. */
 int js_slurm_find(const struct js_slurm_where *where, struct js_buf *found, struct jobstack_error *error);
 
-/* Whether the module would be asked, which alone can ask nodes; by its file, so it may still turn out not to fit. */
+/* Returns whether the module would be asked, which alone can ask nodes; by its file, so it may still turn out not to
+ * fit. */
 int js_slurm_has_module(const struct js_slurm_where *where);
 
 /* Asks for one job.  Returns 0 with *OUT filled; 1 if Slurm does not know it (never did, or it is too long ago);

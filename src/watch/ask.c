@@ -75,14 +75,14 @@ static int find_cluster(const struct js_round *round, struct js_suspects *all, s
 	return status != 0;
 }
 
-/* Whether an answer of Slurm's may be about S. */
+/* Returns whether an answer of Slurm's may be about S. */
 static int is_askable(const struct js_round *round, const struct js_suspect *s)
 {
 	return s->job != 0 && s->reason[0] == '\0' && !s->lives &&
 	       (round->options->all || s->silent_us > JS_WATCH_SILENT_US);
 }
 
-/* Whether S, in another user's job, is asked about by itself.  JOBS are the N that were chosen. */
+/* Returns whether S, in another user's job, is asked about by itself.  JOBS are the N that were chosen. */
 static int is_chosen(const struct js_suspect *s, uint32_t jobs[OTHERS_MOST], size_t *n)
 {
 	size_t i = 0;
@@ -164,8 +164,8 @@ static int ask_slurm_jobs(const struct js_round *round, struct js_suspects *all,
 	return 0;
 }
 
-/* Whether JOB, as Slurm has it, is the job of this worker.  Job numbers are reused, and a requeued job keeps its
- * number. */
+/* Returns whether JOB, as Slurm has it, is the job of this worker.  Job numbers are reused, and a requeued job keeps
+ * its number. */
 static int same_job(const struct js_suspect *s, const struct js_slurm_job *job, int64_t now_us)
 {
 	int64_t apart = s->job_start_us - job->start_us;
@@ -269,8 +269,8 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 	}
 }
 
-/* Whether it is noted that Slurm was asked about S: it has missed heartbeats, and neither Slurm nor the next question
- * may soon say more. */
+/* Returns whether it is noted that Slurm was asked about S: then S has missed heartbeats, and neither Slurm nor the
+ * next question may soon say more. */
 static int is_unproven(const struct js_round *round, const struct js_suspect *s)
 {
 	return s->asked && s->hint[0] == '\0' && s->noted[0] == '\0' && s->unclear != 1 &&
@@ -303,10 +303,10 @@ static int ask_about_all(const struct js_round *round, struct js_suspects *all, 
 
 /* -------------------------------------------------------------------------------------------- whether to ask at all */
 
-/* Whether S is a reason to ask, AGE_US after the last question.  If Slurm was asked about it in this silence, which a
- * note says, the answer was no proof, and it is a reason ever more rarely.  (A worker below a shell of salloc has no
- * step that could end.)  Without the module no answer proves a death, so only a suspect is a reason, since people may
- * want to know what Slurm says of it.
+/* Returns whether S is a reason to ask, AGE_US after the last question.  If Slurm was asked about it in this silence,
+ * which a note says, the answer was no proof, and it is a reason ever more rarely.  (A worker below a shell of salloc
+ * has no step that could end.)  Without the module no answer proves a death, so only a suspect is a reason, since
+ * people may want to know what Slurm says of it.
  */
 static int is_reason(const struct js_suspect *s, int64_t age_us, int proves)
 {
@@ -355,7 +355,7 @@ static void add_other_stacks(const struct js_round *round, struct js_suspects *a
 	}
 }
 
-/* Whether this program is to ask now, by itself.  What costs nothing comes first. */
+/* Returns whether this program is to ask now, by itself.  What costs nothing comes first. */
 static int may_ask(const struct js_round *round, struct js_suspects *all)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

@@ -31,8 +31,8 @@ struct js_permit {
 	char token[33];
 };
 
-/* Whether it could be taken: 0; 1: it is not due; or a negative code.  Fills AGE_US, and changes nothing.  The cluster
- * must be known. */
+/* Finds out whether it could be taken: 0; 1: it is not due; or a negative code.  Fills AGE_US, and changes nothing. The
+ * cluster must be known. */
 int js_permit_look(const struct js_budget *budget, struct js_permit *permit, struct jobstack_error *error);
 
 /* Takes it: 0, and the caller is to ask now; 1: others were quicker; or a negative code. */

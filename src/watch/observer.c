@@ -99,7 +99,7 @@ void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
 		       c->verdict == JS_WATCH_WOULD ? "would be requeued" : "requeued");
 }
 
-/* Whether it is of the round's stack: others are recovered in passing. */
+/* Returns whether it is of the round's stack: others are recovered in passing. */
 static int is_of_round(const struct js_round *round, const struct js_suspect *s)
 {
 	return strcmp(s->stack, round->stack) == 0;
@@ -284,7 +284,7 @@ static void remember_worker(const struct js_watch *w, const struct js_suspect *s
 		to->since_us = old->since_us;
 }
 
-/* Whether it was silent for long enough; then S gets the reason. */
+/* Returns whether it was silent for long enough; then S gets the reason. */
 static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t sent_us)
 {
 	int64_t watched = sent_us - m->since_us, silent = s->silent_us > watched ? s->silent_us : watched;

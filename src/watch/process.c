@@ -36,7 +36,7 @@ static pid_t next_process(struct js_proc_walk *walk, pid_t *session)
 	return pid;
 }
 
-/* Whether the process PID runs, or may; PROC has what shows of it. */
+/* Returns whether the process PID runs, or may; PROC has what shows of it. */
 static int may_process_run(pid_t pid, struct js_proc *proc)
 {
 	if (js_proc_read(pid, proc) == 0)
@@ -60,8 +60,8 @@ static void find_process_space(struct here *here)
 	js_proc_space(here->boot);
 }
 
-/* Whether the worker's process is in the process table that we see: 1 it is, or may be hidden; 0 it is gone; -1 nobody
- * can tell. */
+/* Returns whether the worker's process is in the process table that we see: 1 it is, or may be hidden; 0 it is gone; -1
+ * nobody can tell. */
 static int is_process_here(const struct js_suspect *s, const struct here *here)
 {
 	int64_t start;
@@ -73,7 +73,8 @@ static int is_process_here(const struct js_suspect *s, const struct here *here)
 	return start == s->pid_start || (start < 0 && kill((pid_t)s->pid, 0) != 0 && errno != ESRCH);
 }
 
-/* Whether another process has got its number: then the session of that number, if any, is the other process's. */
+/* Returns whether another process has got its number: then the session of that number, if any, is the other process's.
+ */
 static int number_is_taken(const struct js_suspect *s)
 {
 	int64_t start = js_proc_start((pid_t)s->pid);
@@ -112,10 +113,10 @@ static void read_origin(pid_t pid, struct origin *o)
 
 enum tie { TIE_NONE, TIE_SEEN, TIE_SURE };
 
-/* Whether the process PID comes from a command of the worker, whose own process is gone.  SURE: it may be killed; its
- * environment has to say so.  The session alone is not enough, since the number of an empty session may have been
- * reused.  Outside of the session the environment is not enough unless the process is in the worker's cgroup, too: a
- * job of at(1) has the environment as well.  A process in another Slurm job was submitted. */
+/* Returns whether the process PID comes from a command of the worker, whose own process is gone.  SURE: it may be
+ * killed; its environment has to say so.  The session alone is not enough, since the number of an empty session may
+ * have been reused.  Outside of the session the environment is not enough unless the process is in the worker's cgroup,
+ * too: a job of at(1) has the environment as well.  A process in another Slurm job was submitted. */
 static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
 {
 	int of_worker = o->pid == s->pid && o->start == (uint64_t)s->pid_start;

@@ -77,10 +77,11 @@ int js_suspects_read(const struct js_round *round, struct js_suspects *suspects)
 int js_suspects_add_others(const struct js_round *round, struct js_suspects *suspects);
 void js_suspects_free(struct js_suspects *suspects);
 
-/* Whether it has been silent for longer than a live worker would be. */
+/* Returns whether it has been silent for longer than a live worker would be. */
 int js_suspect_is(const struct js_suspect *suspect);
 
-/* Whether a proof of its death should be sought: it may be gone, since it is silent and not connected, or a suspect. */
+/* Returns whether a proof of its death should be sought: it may be gone, since it is silent and not connected, or a
+ * suspect. */
 int js_suspect_is_missed(const struct js_suspect *suspect);
 
 /* A proof of death that js_watch_confirm seeks.  It looks at all suspects, except those that have a REASON already, or
@@ -92,7 +93,7 @@ typedef int js_watch_proof_fn(const struct js_round *round, struct js_suspects *
 js_watch_proof_fn js_watch_by_process; /* what /proc says; also kills what commands of the dead have left */
 js_watch_proof_fn js_watch_by_slurm;   /* what Slurm says */
 
-/* Whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and HINT say
- * so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_watch_by_process can say more.  Reads the
- * process table once, and waits for nothing. */
+/* Returns whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and
+ * HINT say so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_watch_by_process can say more.
+ * Reads the process table once, and waits for nothing. */
 int js_watch_runs_here(struct js_suspect *suspect);

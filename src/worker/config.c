@@ -247,8 +247,8 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	return status;
 }
 
-/* Whether packages and events are recorded.  The options come first, then the environment, then the site's file.  A
- * refusal always wins.  An empty $JOBSTACK_EVENTS switches off the site's events. */
+/* Returns whether packages and events are recorded.  The options come first, then the environment, then the site's
+ * file.  A refusal always wins.  An empty $JOBSTACK_EVENTS switches off the site's events. */
 static void settle_recording(struct config *c)
 {
 	const char *wished = getenv("JOBSTACK_PACKAGES");

@@ -40,9 +40,9 @@ int64_t guard_need_us(const struct guard *guard);
 /* From this moment on nothing is started any more; INT64_MAX: there is none. */
 int64_t guard_closes_us(const struct guard *guard);
 
-/* Whether the job's time is over. */
+/* Returns whether the job's time is over. */
 int guard_is_over(const struct guard *guard, int64_t now_us);
 
-/* Whether an entry that ran from STARTED until the job's end, which is now, had so much of the job's time that it will
- * not finish in another job either: it began in the first tenth. */
+/* Returns whether an entry that ran from STARTED until the job's end, which is now, had so much of the job's time that
+ * it will not finish in another job either: it began in the first tenth. */
 int guard_never_fits(const struct guard *guard, int64_t started_us, int64_t now_us);

@@ -54,7 +54,7 @@ static void fill_keeper_signals(sigset_t *set)
 	(void)sigaddset(set, SIGCHLD);
 }
 
-/* Whether there are children, or may be: a process that adopts orphans does so after exec, too. */
+/* Returns whether there are children, or may be: a process that adopts orphans does so after exec, too. */
 static int has_children(void)
 {
 	int adopts = 0;

@@ -108,7 +108,7 @@ void mailbox_wake_ledger(struct mailbox *box);
 void mailbox_wake_supervisor(struct mailbox *box);
 /* Sets the reason to leave, with words (may be ""), and wakes both. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
-/* Whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
+/* Returns whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
 /* A command has started or ended: how long a worker that is slow must wait. */
 void mailbox_slow_down(struct mailbox *box);
@@ -116,7 +116,7 @@ void mailbox_slow_down(struct mailbox *box);
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
 /* The command in SLOT has ended. */
 void mailbox_free_slot(struct mailbox *box, size_t slot);
-/* Whether ENTRY is dead after this outcome. */
+/* Returns whether ENTRY is dead after this outcome. */
 int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *entry,
 		    const struct jobstack_outcome *outcome);
 /* Puts an entry back at the head of those that wait.  If the entries after it were returned meanwhile, or the worker

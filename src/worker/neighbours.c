@@ -112,7 +112,8 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 	return c->nodes.failed;
 }
 
-/* Whether the entries that failed here were done elsewhere, so often that this node is bad.  Then it says so in WHY. */
+/* Returns whether the entries that failed here were done elsewhere, so often that this node is bad.  Then it says so in
+ * WHY. */
 static int is_bad(const struct neighbours *n, struct suspicion *run, char *why, size_t size)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

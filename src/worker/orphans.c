@@ -29,7 +29,7 @@ void orphans_end(struct orphans *o)
 	js_file_close(&o->children);
 }
 
-/* Whether PID, a child that the worker did not start, comes from a running command; -1: nobody can tell. */
+/* Returns whether PID, a child that the worker did not start, comes from a running command; -1: nobody can tell. */
 static int belongs_to_running_command(const struct orphans *o, pid_t pid)
 {
 	uint64_t worker, entry, slot;
@@ -53,7 +53,7 @@ static int belongs_to_running_command(const struct orphans *o, pid_t pid)
 	return 0;
 }
 
-/* Whether PID is older than each running command: then it comes from none of them. */
+/* Returns whether PID is older than each running command: then it comes from none of them. */
 static int is_older_than_commands(const struct orphans *o, pid_t pid)
 {
 	struct js_proc proc, of_command;

@@ -114,7 +114,7 @@ static void ask_job_end(struct run *r)
 			    unknown.text);
 }
 
-/* Whether the command can be executed, and its output kept. */
+/* Returns whether the command can be executed, and its output kept. */
 static int check_command(struct run *r, struct jobstack_error *error)
 {
 	const char *program = js_template_program(r->config.template), *doubt;

@@ -15,7 +15,7 @@ typedef int speaker_draw_fn(void *ctx, unsigned columns, struct js_buf *text);
  * the thread can't be started, whoever says a line writes it. */
 void speaker_begin(const char *who, speaker_draw_fn *draw, void *ctx);
 
-/* Whether standard error is a terminal on which a line can be replaced. */
+/* Returns whether standard error is a terminal on which a line can be replaced. */
 int speaker_on_terminal(void);
 
 /* Says a line.  Control characters become '?'.  speaker_put says LINE as it is, and adds the newline. */

@@ -120,8 +120,9 @@ static void watch_others(struct survey *s)
 	}
 }
 
-/* Whether this worker has to stay, because no older one is alive and a retry will be due, or because another worker
- * with entries is silent.  A dead one may hold the only entries, and its lease may end long after --idle-timeout. */
+/* Returns whether this worker has to stay, because no older one is alive and a retry will be due, or because another
+ * worker with entries is silent.  A dead one may hold the only entries, and its lease may end long after
+ * --idle-timeout. */
 static int must_stay(struct survey *s, int64_t now)
 {
 	char left[64];

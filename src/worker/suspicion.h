@@ -38,28 +38,28 @@ void suspicion_note(struct suspicion *s, uint64_t entry, int far, int failed, in
 /* How long to wait before the next start; 0: not at all.  A worker that waits claims one entry at a time. */
 int64_t suspicion_wait_us(const struct suspicion *s);
 
-/* Whether the next entry is to be one from far behind. */
+/* Returns whether the next entry is to be one from far behind. */
 int suspicion_goes_far(const struct suspicion *s);
 
-/* Whether other nodes and the stack have to be looked at. */
+/* Returns whether other nodes and the stack have to be looked at. */
 int suspicion_asks(const struct suspicion *s);
 
 /* What such a look finds.  OTHERS: other nodes.  BUSY: workers that may have success (suspicion_may_work).  DONE and
  * TRIED: entries of the stack that are done, and those that wait for a retry or are dead. */
 void suspicion_see(struct suspicion *s, unsigned others, unsigned busy, uint64_t done, uint64_t tried, int64_t now_us);
 
-/* Whether a worker of age AGE_US may have success: the command that it runs has run for COMMAND_US. */
+/* Returns whether a worker of age AGE_US may have success: the command that it runs has run for COMMAND_US. */
 int suspicion_may_work(const struct suspicion *s, int64_t age_us, int64_t command_us, int64_t now_us);
 
-/* Whether failures may cost no attempt (SURE: other nodes have been looked at); and whether one costs it, whose entry
- * has failed on NODES others.  (With two bad nodes of many, one other is not enough.) */
+/* Returns whether failures may cost no attempt (SURE: other nodes have been looked at); and whether one costs it, whose
+ * entry has failed on NODES others.  (With two bad nodes of many, one other is not enough.) */
 int suspicion_spares(const struct suspicion *s, int sure);
 int suspicion_costs(const struct suspicion *s, unsigned nodes);
 
-/* Whether this node is bad.  Of its entries, FOUND were done elsewhere after they had failed here, and FAILED others
- * have failed elsewhere as well.  Entries that failed here while something was wrong everywhere are no proof, so it
- * must be so again after three more failures. */
+/* Returns whether this node is bad.  Of its entries, FOUND were done elsewhere after they had failed here, and FAILED
+ * others have failed elsewhere as well.  Entries that failed here while something was wrong everywhere are no proof, so
+ * it must be so again after three more failures. */
 int suspicion_is_bad(struct suspicion *s, unsigned found, unsigned failed, int64_t now_us);
 
-/* Whether the stack is to be paused.  READY: entries that wait for nothing, or run in other workers. */
+/* Returns whether the stack is to be paused.  READY: entries that wait for nothing, or run in other workers. */
 int suspicion_is_hopeless(const struct suspicion *s, uint64_t ready);

@@ -203,7 +203,7 @@ static int64_t trim_outputs(struct supervisor *s, int64_t now)
 
 /* ---------------------------------------------------------------------------------------------------------- all */
 
-/* Whether the worker leaves.  Notes also which commands are to be killed. */
+/* Returns whether the worker leaves.  Notes also which commands are to be killed. */
 static int look_into_mailbox(struct supervisor *s)
 {
 	int leaves;

@@ -12,5 +12,5 @@ int64_t timers_run(struct supervisor *s);
 /* If the job ends too soon for another entry, nothing starts any more.  Returns the moment when to ask again. */
 int64_t timers_watch_job_end(struct supervisor *s);
 
-/* Whether a call that may hang is under way for any slot. */
+/* Returns whether a call that may hang is under way for any slot. */
 int timers_any_call(const struct supervisor *s);
