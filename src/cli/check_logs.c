@@ -177,10 +177,13 @@ static int compare_logged(void *ctx, const struct js_logged *logged)
 	size_t i = js_array_lower(l->place, l->n, sizeof(*l->place), &s.place, compare_places);
 
 	l->attempts++;
-	for (; i < l->n && compare_places(&l->place[i], &s.place) == 0; i++)
+	for (; i < l->n && compare_places(&l->place[i], &s.place) == 0; i++) {
 		if (l->place[i].at == s.place.at && l->place[i].file == s.place.file)
 			return 0;
-	l->status = ask_database(l, &s); /* it may have ended meanwhile, or be running */
+		s.known = KNOWN_OTHERWISE;
+	}
+	if (s.known == KNOWN_NOT) /* it may have ended meanwhile, be running, or have left no output */
+		l->status = ask_database(l, &s);
 	l->running += s.known == KNOWN_RUNNING;
 	if (l->status != 0 || s.known >= KNOWN_RUNNING)
 		return l->status != 0;
