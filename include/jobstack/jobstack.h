@@ -1139,7 +1139,7 @@ struct jobstack_prune_options {
 	int64_t older_us; /* delete what ended longer ago than this; 0: everything that has ended */
 	int dry_run;	  /* delete nothing, only count */
 	/* The archive.  ITEM (NULL: no archive) gets each attempt of each entry that is to be deleted, by number, an
-	 * entry's last attempt last.  KEEP is called once after some hundred entries.  Only when it has returned 0 are
+	 * entry's last attempt last.  KEEP is called once after some thousand entries.  Only when it has returned 0 are
 	 * they deleted.  Any other value from either ends the call with ESTOPPED, and these entries stay.  An entry
 	 * that ITEM got and that then stays, or was requeued meanwhile, is given again when it is deleted. */
 	jobstack_item_fn *item;

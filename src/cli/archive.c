@@ -6,7 +6,7 @@
 #include "cli/archive.h"
 
 #include "base/file.h"
-#include "view/json.h"
+#include "view/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BEGINS "{\"stack\":" /* each line */
-#define BLOCK 65536
+#define BEGINS "{\"stack\":"	 /* each line */
+#define LINE_MAX_BYTES (1 << 20) /* no line is longer */
+#define WRITE_AT 65536
 
 static int fail_archive(struct cli_archive *a, int status, const char *what)
 {
@@ -48,22 +49,12 @@ static int is_ours(const struct cli_archive *a, off_t at)
 /* Where the last line begins; -1 with errno. */
 static off_t last_line(const struct cli_archive *a)
 {
-	static char block[BLOCK];
-	off_t at = a->size;
+	static char block[LINE_MAX_BYTES];
+	const off_t from = a->size > LINE_MAX_BYTES ? a->size - LINE_MAX_BYTES : 0;
+	ssize_t n = pread(a->fd, block, (size_t)(a->size - from), from);
+	const char *newline = n > 0 ? memrchr(block, '\n', (size_t)n) : NULL;
 
-	while (at > 0) {
-		off_t from = at > BLOCK ? at - BLOCK : 0;
-		ssize_t n = pread(a->fd, block, (size_t)(at - from), from);
-		const char *newline;
-
-		if (n != at - from)
-			return -1;
-		newline = memrchr(block, '\n', (size_t)n);
-		if (newline != NULL)
-			return from + (newline - block) + 1;
-		at = from;
-	}
-	return 0;
+	return n != a->size - from ? -1 : newline == NULL ? from : from + (newline - block) + 1;
 }
 
 /* Is what is there an archive, with whole lines? */
@@ -104,6 +95,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	struct stat st;
 
 	*a = (struct cli_archive){.cli = cli, .path = path};
+	view_fields_of_attempts(&a->fields);
 	a->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (a->fd < 0 || fstat(a->fd, &st) != 0)
 		return fail_errno(a, "can't be written");
@@ -120,57 +112,44 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	return check_present(a);
 }
 
-/* Makes the line of an entry that is complete. */
-static int finish_line(struct cli_archive *a)
+/* Writes the lines; with SYNC everything is on the disk then. */
+static int write_lines(struct cli_archive *a, int sync)
 {
-	json_t *o, *line;
-
-	if (a->entry == 0)
-		return 0;
-	a->entry = 0;
-	o = view_whole_take(&a->whole);
-	line = VIEW_OBJECT(KEY_TEXT("stack", a->cli->stack));
-	if (json_object_update(line, o) != 0)
-		view_json_fail();
-	json_decref(o);
-	return view_json_line(line, &a->lines);
-}
-
-int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
-{
-	/* it may come again from its beginning, when the connection was lost */
-	if (item->entry == a->entry && item->attempt <= a->attempt) {
-		json_decref(view_whole_take(&a->whole));
-		a->entry = 0;
-	}
-	if (item->entry != a->entry && finish_line(a) != 0)
-		return fail_archive(a, CLI_BUG, "can't be written: out of memory");
-	a->entry = item->entry;
-	a->attempt = item->attempt;
-	view_whole_add(&a->whole, a->cli->stack, item);
-	return 0;
-}
-
-int cli_archive_keep(struct cli_archive *a)
-{
-	if (finish_line(a) != 0 || a->lines.failed)
-		return fail_archive(a, CLI_BUG, "can't be written: out of memory");
-	if (a->lines.len == 0)
-		return 0;
-	if (js_file_write_all(a->fd, a->lines.data, a->lines.len) != 0 || fsync(a->fd) != 0) {
+	if (a->lines.failed)
+		(void)fail_archive(a, CLI_BUG, "can't be written: out of memory");
+	else if (js_file_write_all(a->fd, a->lines.data, a->lines.len) != 0 || (sync && fsync(a->fd) != 0))
 		(void)fail_errno(a, "can't be written");
+	a->written += (off_t)a->lines.len;
+	js_buf_reset(&a->lines);
+	if (a->failed) {
 		if (ftruncate(a->fd, a->size) != 0)
 			(void)fail_errno(a, "could not be cut back to its last complete line");
 		return -1;
 	}
-	a->size += (off_t)a->lines.len;
-	js_buf_reset(&a->lines);
+	if (sync) {
+		a->size += a->written;
+		a->written = 0;
+	}
 	return 0;
+}
+
+int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
+{
+	js_buf_char(&a->lines, '{');
+	view_json_member(&a->lines, "stack", a->cli->stack, strlen(a->cli->stack));
+	js_buf_char(&a->lines, ',');
+	view_json_members(&a->fields, item, &a->lines);
+	js_buf_str(&a->lines, "}\n");
+	return a->lines.failed || a->lines.len >= WRITE_AT ? write_lines(a, 0) : 0;
+}
+
+int cli_archive_keep(struct cli_archive *a)
+{
+	return a->lines.len + (size_t)a->written == 0 && !a->lines.failed ? 0 : write_lines(a, 1);
 }
 
 void cli_archive_end(struct cli_archive *a)
 {
-	view_whole_end(&a->whole);
 	js_buf_free(&a->lines);
 	if (a->fd >= 0)
 		(void)close(a->fd);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The archive of what was pruned: a file of JSON lines, an entry a line, that is only appended to.
+ * The archive of what was pruned: a file of JSON lines, one per attempt, that is only appended to.  A line is what
+ * `jobstack export` prints, behind the name of the stack.
  */
 #pragma once
 
 #include "cli/cli.h"
-#include "view/whole.h"
+#include "view/fields.h"
 
 #include <sys/types.h>
 
@@ -15,10 +16,9 @@ struct cli_archive {
 	int fd;
 	off_t size; /* what is on the disk for good */
 	int failed; /* it could not be written, which was printed */
-	struct view_whole whole;
-	uint64_t entry;	  /* in `whole`; 0: none */
-	uint32_t attempt; /* its last */
-	struct js_buf lines;
+	struct view_fields fields;
+	off_t written;	     /* behind SIZE, and not synced */
+	struct js_buf lines; /* not written yet */
 };
 
 /* Opens (or makes) the archive PATH, and locks it: 0, or the exit status, with the reason printed.  A file that is not
@@ -26,11 +26,9 @@ struct cli_archive {
  * cli_archive_end in any case. */
 int cli_archive_begin(struct cli_archive *archive, const struct cli *cli, const char *path);
 
-/* Adds the next attempt of the entry, or the first one of the next entry; not 0 without memory. */
+/* Adds an attempt.  cli_archive_keep syncs all that was added to the disk.  Not 0: that failed, which was printed, and
+ * the file is as it was after the last sync. */
 int cli_archive_add(struct cli_archive *archive, const struct jobstack_item *item);
-
-/* Writes what was added, and syncs it to the disk.  Not 0: that failed, which was printed, and the file is as before.
- */
 int cli_archive_keep(struct cli_archive *archive);
 
 void cli_archive_end(struct cli_archive *archive);

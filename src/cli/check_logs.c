@@ -2,7 +2,7 @@
  *
  * jobstack check --logs.  A database that was set back (a restored backup, a failover that lost commits) has forgotten
  * outcomes that it had confirmed; the packed logs and the spools of the workers still tell of them.  Promises: files
- * and database are only read; 24 bytes of memory for each attempt in the logs of a stack.
+ * and database are only read; 24 bytes of memory for each output of an attempt that the database has of a stack.
  */
 #include "cli/cli.h"
 
@@ -21,15 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
-/* What the database has of an attempt that is in a log. */
-enum known { KNOWN_NOT, KNOWN_OTHERWISE, KNOWN_NO_ENTRY, KNOWN_RUNNING, KNOWN };
-
-struct record {
+/* Where an attempt in the database has output.  Directories may have other names where we are, so the file's own name
+ * says which it is. */
+struct place {
 	uint64_t entry;
 	int64_t at;
-	uint32_t attempt;
-	unsigned file : 28, known : 4;
+	uint32_t attempt, file; /* file: see number_of_name */
 };
 
 /* One stack's files. */
@@ -38,102 +37,96 @@ struct logs {
 	const char *stack;
 	struct cli_words files; /* their paths: the logs, then the spools */
 	size_t logs;
-	struct record *record;
+	struct place *place; /* what the database has, by entry and attempt */
 	size_t n, room;
-	size_t next;	  /* the first record that the export has not passed */
-	unsigned reading; /* the file that is being read */
+	const char *reading; /* the file that is being read */
+	uint64_t attempts;   /* in the logs */
 	uint64_t forgotten, running;
 	unsigned unread; /* files that can't be read */
 	json_t *found;	 /* of --json; else NULL: lines are printed */
-	int failed;
+	int status;	 /* why reading was ended */
 };
 
-static int compare_records(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
-	const struct record *x = a, *y = b;
+	const struct place *x = a, *y = b;
 
 	if (x->entry != y->entry)
 		return x->entry < y->entry ? -1 : 1;
 	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
-static int add_record(void *ctx, const struct js_logged *logged)
+/* A number of the file's name without its directory. */
+static uint32_t number_of_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+
+	return (uint32_t)crc32(0, (const Bytef *)name, (uInt)strlen(name));
+}
+
+static void add_output(struct logs *l, const struct jobstack_item *item, const char *file, int64_t at)
+{
+	if (file == NULL || at < 0 || l->status != 0)
+		return;
+	if (js_array_grow(&l->place, &l->room, l->n + 1, sizeof(*l->place)) != 0)
+		l->status = js_error_memory(&l->cli->error);
+	else
+		l->place[l->n++] = (struct place){item->entry, at, item->attempt, number_of_name(file)};
+}
+
+/* Notes what the database has of an attempt.  They come by entry and attempt. */
+static int note_known(void *ctx, const struct jobstack_item *item)
 {
 	struct logs *l = ctx;
 
-	if (js_array_grow(&l->record, &l->room, l->n + 1, sizeof(*l->record)) != 0)
-		return l->failed = 1;
-	l->record[l->n++] =
-		(struct record){logged->entry, logged->at, logged->attempt, l->reading & 0xfffffff, KNOWN_NOT};
-	return 0;
+	add_output(l, item, item->log, item->log_at);
+	add_output(l, item, item->err_log, item->err_at);
+	return l->status != 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
+/* ------------------------------------------------------------------------------------------------ one by one */
 
-	return slash == NULL ? path : slash + 1;
-}
+enum known { KNOWN_NOT, KNOWN_OTHERWISE, KNOWN_NO_ENTRY, KNOWN_RUNNING, KNOWN };
 
-/* Is RECORD what ITEM, an attempt in the database, has as its output?  Directories may have other names
- * where we are. */
-static int is_same_run(const struct logs *l, const struct record *r, const struct jobstack_item *item)
-{
-	const char *name = base_name(l->files.at[r->file]);
-
-	return (item->log != NULL && item->log_at == r->at && strcmp(base_name(item->log), name) == 0) ||
-	       (item->err_log != NULL && item->err_at == r->at && strcmp(base_name(item->err_log), name) == 0);
-}
-
-static int match_finished(void *ctx, const struct jobstack_item *item)
-{
-	const struct record key = {.entry = item->entry, .attempt = item->attempt};
-	struct logs *l = ctx;
-
-	while (l->next < l->n && compare_records(&l->record[l->next], &key) < 0)
-		l->next++;
-	for (size_t i = l->next; i < l->n && compare_records(&l->record[i], &key) == 0; i++)
-		l->record[i].known = is_same_run(l, &l->record[i], item) ? KNOWN : KNOWN_OTHERWISE;
-	return 0;
-}
-
-/* A record that is looked for in the database by itself. */
+/* An attempt that is looked for in the database by itself. */
 struct sought {
-	const struct logs *logs;
-	struct record *record;
-	uint64_t worker; /* of a spool; 0: the record is of a log */
+	struct place place; /* where the log has its output */
+	uint64_t worker;    /* of a spool; 0: it is of a log */
+	enum known known;
 };
 
 static int match_one(void *ctx, const struct jobstack_item *item)
 {
 	struct sought *s = ctx;
+	struct place places[2];
+	struct logs its = {.place = places, .room = 2};
 
-	if (item->attempt != s->record->attempt)
+	if (item->attempt != s->place.attempt)
 		return 0;
-	if (item->outcome < 0)
-		s->record->known = KNOWN_RUNNING;
-	else if (s->worker != 0 ? item->worker == s->worker : is_same_run(s->logs, s->record, item))
-		s->record->known = KNOWN;
-	else
-		s->record->known = KNOWN_OTHERWISE;
+	(void)note_known(&its, item);
+	s->known = item->outcome < 0 ? KNOWN_RUNNING : KNOWN_OTHERWISE;
+	if (item->outcome >= 0 && s->worker != 0 && item->worker == s->worker)
+		s->known = KNOWN;
+	for (size_t i = 0; i < its.n && item->outcome >= 0 && s->worker == 0; i++)
+		if (places[i].at == s->place.at && places[i].file == s->place.file)
+			s->known = KNOWN;
 	return 0;
 }
 
-static int ask_database(struct logs *l, struct record *r, uint64_t worker)
+static int ask_database(struct logs *l, struct sought *s)
 {
-	struct sought s = {l, r, worker};
-	int status = jobstack_attempts(l->cli->handle, l->stack, r->entry, match_one, &s, &l->cli->error);
+	int status = jobstack_attempts(l->cli->handle, l->stack, s->place.entry, match_one, s, &l->cli->error);
 
 	if (status != JOBSTACK_EMISSING)
 		return status;
 	js_error_clear(&l->cli->error);
-	r->known = KNOWN_NO_ENTRY;
+	s->known = KNOWN_NO_ENTRY;
 	return 0;
 }
 
 /* Prints one attempt that the database does not have as the file PATH does: HOW it ended by the file, and what the
  * database has. */
-static void print_forgotten(struct logs *l, const struct record *r, const char *path, const char *how, const char *text,
+static void print_forgotten(struct logs *l, const struct sought *s, const char *path, const char *how, const char *text,
 			    size_t len)
 {
 	static const char *const has[] = {[KNOWN_NOT] = "the database has no such attempt",
@@ -144,15 +137,15 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 
 	l->forgotten++;
 	if (l->found != NULL) {
-		VIEW_APPEND(l->found, KEY_COUNT("entry", r->entry), KEY_COUNT("attempt", r->attempt),
+		VIEW_APPEND(l->found, KEY_COUNT("entry", s->place.entry), KEY_COUNT("attempt", s->place.attempt),
 			    KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how), KEY_TEXT("file", path),
-			    KEY_TEXT("why", has[r->known]));
+			    KEY_TEXT("why", has[s->known]));
 		return;
 	}
 	view_safe(&name, text == NULL ? "" : text, len);
-	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, r->entry,
-		     name.len > 0 ? " (" : "", name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", r->attempt, how,
-		     path, has[r->known]);
+	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, s->place.entry,
+		     name.len > 0 ? " (" : "", name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", s->place.attempt,
+		     how, path, has[s->known]);
 	js_buf_free(&name);
 }
 
@@ -175,29 +168,29 @@ static size_t unescape_name(char *to, size_t room, const char *from)
 	return n;
 }
 
-static int print_logged(void *ctx, const struct js_logged *logged)
+/* Prints an attempt of the log that the database does not have as the log does. */
+static int compare_logged(void *ctx, const struct js_logged *logged)
 {
-	struct record key = {.entry = logged->entry, .attempt = logged->attempt};
 	struct logs *l = ctx;
-	struct record *r = bsearch(&key, l->record, l->n, sizeof(key), compare_records);
-	char path[JOBSTACK_DATAPATH_MAX], how[100];
+	struct sought s = {.place = {logged->entry, logged->at, logged->attempt, number_of_name(l->reading)}};
+	char how[80], name[PATH_MAX];
+	size_t i = js_array_lower(l->place, l->n, sizeof(*l->place), &s.place, compare_places);
 
-	if (r == NULL)
-		return 0;
-	while (r > l->record && compare_records(r - 1, &key) == 0)
-		r--;
-	while (r < l->record + l->n && compare_records(r, &key) == 0 && (r->file != l->reading || r->at != logged->at))
-		r++;
-	if (r == l->record + l->n || compare_records(r, &key) != 0 || r->known == KNOWN)
-		return 0;
-	if (r->known == KNOWN_RUNNING) {
-		l->running++;
-		return 0;
+	l->attempts++;
+	for (; i < l->n && compare_places(&l->place[i], &s.place) == 0; i++) {
+		if (l->place[i].at == s.place.at && l->place[i].file == s.place.file)
+			return 0;
+		s.known = KNOWN_OTHERWISE;
 	}
+	if (s.known == KNOWN_NOT) /* it may have ended meanwhile, be running, or have left no output */
+		l->status = ask_database(l, &s);
+	l->running += s.known == KNOWN_RUNNING;
+	if (l->status != 0 || s.known >= KNOWN_RUNNING)
+		return l->status != 0;
 	(void)snprintf(how, sizeof(how), "%s %d at %s", logged->signal != 0 ? "signal" : "exit",
 		       logged->signal != 0 ? logged->signal : logged->exit_code, logged->ended);
-	print_forgotten(l, r, l->files.at[l->reading], how, path, unescape_name(path, sizeof(path), logged->datapath));
-	return ferror(stdout) || l->failed;
+	print_forgotten(l, &s, l->reading, how, name, unescape_name(name, sizeof(name), logged->datapath));
+	return ferror(stdout);
 }
 
 static int check_spool(struct logs *l, const char *path)
@@ -207,13 +200,13 @@ static int check_spool(struct logs *l, const char *path)
 
 	for (size_t i = 0; status == 0 && i < spool.n; i++) {
 		const struct jobstack_outcome *o = &spool.outcomes[i];
-		struct record r = {.entry = o->entry, .attempt = o->attempt, .known = KNOWN_NOT};
+		struct sought s = {{.entry = o->entry, .attempt = o->attempt}, spool.head.worker, KNOWN_NOT};
 
 		if (o->verdict != JOBSTACK_DONE && o->verdict != JOBSTACK_FAILED) /* it runs again in any case */
 			continue;
-		status = ask_database(l, &r, spool.head.worker);
-		if (status == 0 && r.known != KNOWN)
-			print_forgotten(l, &r, path,
+		status = ask_database(l, &s);
+		if (status == 0 && s.known != KNOWN)
+			print_forgotten(l, &s, path,
 					o->verdict == JOBSTACK_DONE ? "done, not delivered" : "failed, not delivered",
 					NULL, 0);
 	}
@@ -262,21 +255,6 @@ static int pass_unread(struct logs *l, int status)
 	return 0;
 }
 
-static int read_logs(struct logs *l, js_logged_fn *fn)
-{
-	int status = 0;
-
-	for (l->reading = 0; status == 0 && l->reading < l->logs; l->reading++) {
-		status = js_log_read(l->files.at[l->reading], fn, l, &l->cli->error);
-		if (status == JOBSTACK_EFILE && fn != add_record) { /* that was told before */
-			js_error_clear(&l->cli->error);
-			status = 0;
-		}
-		status = pass_unread(l, status);
-	}
-	return l->failed ? js_error_memory(&l->cli->error) : status;
-}
-
 /* The comparison itself. */
 static int compare_logs(struct logs *l, const char *dir)
 {
@@ -285,21 +263,18 @@ static int compare_logs(struct logs *l, const char *dir)
 
 	l->logs = l->files.n;
 	JS_THEN(status, gather_files(l, dir, ".spool"));
-	JS_THEN(status, read_logs(l, add_record));
-	if (status == 0 && l->n > 0)
-		qsort(l->record, l->n, sizeof(*l->record), compare_records);
 	all.no_datapath = 1;
-	JS_THEN(status, jobstack_export(l->cli->handle, l->stack, &all, match_finished, l, &l->cli->error));
+	JS_THEN(status, jobstack_export(l->cli->handle, l->stack, &all, note_known, l, &l->cli->error));
 	if (status == JOBSTACK_EMISSING) { /* the stack is forgotten, with all its entries */
 		js_error_clear(&l->cli->error);
 		status = 0;
 	}
-	for (size_t i = 0; status == 0 && i < l->n; i++) /* these may have ended meanwhile, or may be running */
-		if (l->record[i].known == KNOWN_NOT)
-			status = ask_database(l, &l->record[i], 0);
-	JS_THEN(status, read_logs(l, print_logged));
-	for (size_t i = l->logs; status == 0 && i < l->files.n; i++)
-		status = pass_unread(l, check_spool(l, l->files.at[i]));
+	for (size_t i = 0; status == 0 && i < l->files.n; i++) {
+		l->reading = l->files.at[i];
+		status = i < l->logs ? js_log_read(l->reading, compare_logged, l, &l->cli->error)
+				     : check_spool(l, l->reading);
+		status = pass_unread(l, l->status != 0 ? l->status : status);
+	}
 	return status;
 }
 
@@ -312,7 +287,7 @@ static int compare_stack(struct cli *cli, const char *dir, const char *stack, ui
 	int status = cli->json && l.found == NULL ? js_error_memory(&cli->error) : compare_logs(&l, dir);
 
 	if (status == 0 && cli->json) {
-		if (CLI_PRINT(KEY_TEXT("stack", stack), KEY_COUNT("logs", l.logs), KEY_COUNT("attempts", l.n),
+		if (CLI_PRINT(KEY_TEXT("stack", stack), KEY_COUNT("logs", l.logs), KEY_COUNT("attempts", l.attempts),
 			      KEY_COUNT("running", l.running), KEY_COUNT("forgotten", l.forgotten),
 			      KEY_COUNT("unread", l.unread), KEY_JSON("found", json_incref(l.found))) != CLI_YES)
 			status = js_error_memory(&cli->error);
@@ -320,13 +295,13 @@ static int compare_stack(struct cli *cli, const char *dir, const char *stack, ui
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack,
 			     l.forgotten, l.forgotten == 1 ? "" : "s", dir, l.forgotten == 1 ? "is" : "are");
 	else if (status == 0 && !cli->quiet && l.unread == 0)
-		(void)printf("%s: the database has every outcome in the files below %s (%zu in the logs)\n", stack, dir,
-			     l.n);
+		(void)printf("%s: the database has every outcome in the files below %s (%" PRIu64 " in the logs)\n",
+			     stack, dir, l.attempts);
 	*forgotten += l.forgotten;
 	*unread += l.unread;
 	json_decref(l.found);
 	cli_words_free(&l.files);
-	free(l.record);
+	free(l.place);
 	return status;
 }
 

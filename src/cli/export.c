@@ -19,12 +19,7 @@
 
 #define WRITE_AT 65536 /* bytes */
 
-/* In the order in which --format names them. */
-#define FORMATS "csv or jsonl"
-static const struct {
-	void (*head)(const struct view_fields *fields, struct js_buf *out); /* NULL: none */
-	void (*record)(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
-} formats[] = {{view_csv_head, view_csv_record}, {NULL, view_jsonl_record}};
+#define FORMATS "csv or jsonl" /* the order of the enum below */
 enum { CSV, JSONL };
 
 static struct exporting {
@@ -32,7 +27,7 @@ static struct exporting {
 	struct view_fields fields;
 	const char *states_arg, *fields_arg, *since_arg;
 	int format, follow;
-	struct js_buf out, record;
+	struct js_buf out;
 	struct cli_progress progress;
 	uint64_t rows, entries, last;
 	int write_errno; /* why the output could not be written; 0: it could */
@@ -80,28 +75,16 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-/* An attempt does not know where its entry stands, or went. */
-static int is_of_entry(const struct view_field *f)
-{
-	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0 ||
-	       strcmp(f->name, "note") == 0;
-}
-
 static int settle_fields(struct cli *cli, struct exporting *x)
 {
-	size_t n = 0;
-
-	if (x->fields_arg == NULL)
+	if (x->fields_arg == NULL && x->o.by_entry)
 		view_fields_all(&x->fields);
-	for (size_t i = 0; i < x->fields.n; i++) {
-		const struct view_field *f = x->fields.field[i];
-
-		if (x->o.by_entry || !is_of_entry(f))
-			x->fields.field[n++] = f;
-		else if (x->fields_arg != NULL)
-			return cli_usage(cli, "%s is a field of entries, not of attempts: use --what entries", f->name);
-	}
-	x->fields.n = n;
+	else if (x->fields_arg == NULL)
+		view_fields_of_attempts(&x->fields);
+	for (size_t i = 0; i < x->fields.n && !x->o.by_entry; i++)
+		if (view_field_is_of_entry(x->fields.field[i]))
+			return cli_usage(cli, "%s is a field of entries, not of attempts: use --what entries",
+					 x->fields.field[i]->name);
 	x->o.no_datapath = !view_fields_have(&x->fields, "datapath");
 	x->o.tails = view_fields_have(&x->fields, "err_tail");
 	return 0;
@@ -149,16 +132,20 @@ static int flush_out(struct exporting *x)
 }
 
 /* A record of the stream begins with its cursor. */
-static void add_streamed(struct exporting *x, const struct jobstack_item *item)
+static void add_csv(struct exporting *x, const struct jobstack_item *item)
 {
-	js_buf_reset(&x->record);
-	formats[x->format].record(&x->fields, item, &x->record);
-	if (x->record.failed || item->cursor == NULL)
-		x->out.failed |= x->record.failed;
-	else if (x->format == CSV)
-		js_buf_printf(&x->out, "%s,%s", item->cursor, x->record.data);
-	else
-		js_buf_printf(&x->out, "{\"cursor\":\"%s\",%s", item->cursor, x->record.data + 1);
+	if (item->cursor != NULL)
+		js_buf_printf(&x->out, "%s,", item->cursor);
+	view_csv_record(&x->fields, item, &x->out);
+}
+
+static void add_jsonl(struct exporting *x, const struct jobstack_item *item)
+{
+	js_buf_char(&x->out, '{');
+	if (item->cursor != NULL)
+		js_buf_printf(&x->out, "\"cursor\":\"%s\",", item->cursor);
+	view_json_members(&x->fields, item, &x->out);
+	js_buf_str(&x->out, "}\n");
 }
 
 static int add_record(void *ctx, const struct jobstack_item *item)
@@ -167,10 +154,10 @@ static int add_record(void *ctx, const struct jobstack_item *item)
 
 	if (item == NULL) /* nothing more to read at the moment */
 		return write_out(x) != 0 || flush_out(x) != 0 || cli_stop;
-	if (item->cursor != NULL)
-		add_streamed(x, item);
+	if (x->format == CSV)
+		add_csv(x, item);
 	else
-		formats[x->format].record(&x->fields, item, &x->out);
+		add_jsonl(x, item);
 	x->rows++;
 	x->entries += item->entry != x->last;
 	x->last = item->entry;
@@ -189,10 +176,10 @@ static int print_export(struct cli *cli)
 
 	x->progress.cli = cli;
 	x->progress.begun = isatty(STDOUT_FILENO); /* and not on: it would be in the way of rows on the same terminal */
-	if (formats[x->format].head != NULL && (x->follow || x->o.after != NULL))
+	if (x->format == CSV && (x->follow || x->o.after != NULL))
 		js_buf_str(&x->out, "cursor,");
-	if (formats[x->format].head != NULL)
-		formats[x->format].head(&x->fields, &x->out);
+	if (x->format == CSV)
+		view_csv_head(&x->fields, &x->out);
 	status = jobstack_export(cli->handle, cli->stack, &x->o, add_record, x, &cli->error);
 	if (x->out.failed)
 		status = js_error_memory(&cli->error);
@@ -208,7 +195,6 @@ static int print_export(struct cli *cli)
 			"%" PRIu64 " attempts of %" PRIu64 " entries: `--what entries` prints one row for each entry",
 			x->rows, x->entries);
 	js_buf_free(&x->out);
-	js_buf_free(&x->record);
 	/* the first error counts, not what errno is by the time that the connection has been closed */
 	jobstack_free(cli->handle);
 	cli->handle = NULL;

@@ -7,8 +7,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "insight/tally.h"
-#include "view/fields.h"
 #include "view/json.h"
+#include "view/record.h"
 #include "view/text.h"
 #include "view/version.h"
 #include "view/words.h"
@@ -72,22 +72,34 @@ static const char *find_program(const struct jobstack_item *i)
 	return basename(word + 3);
 }
 
-static void add_json_line(struct history *h, const struct jobstack_item *i, const char *state)
+static void add_text_member(struct js_buf *out, const char *name, const char *text)
 {
-	struct view_fields all;
-	json_t *o = json_object();
+	js_buf_char(out, ',');
+	view_json_member(out, name, text, text == NULL ? 0 : strlen(text));
+}
 
-	view_fields_all(&all);
+/* An attempt; or, with a STATE, only which entry it is. */
+static void add_json_line(struct history *h, const struct jobstack_item *given, const char *state)
+{
+	struct view_fields fields = {.n = 0};
+	struct jobstack_item i = *given;
+
+	i.state = i.outcome < 0 ? JOBSTACK_IS_RUNNING : 0;
+	if (i.datapath.data == NULL)
+		i.datapath = (struct jobstack_bytes){h->word, strlen(h->word)};
 	if (state == NULL)
-		view_fields_json(&all, i, o);
-	VIEW_SET(o, KEY_TEXT("stack", h->stack), KEY_COUNT("entry", i->entry),
-		 KEY_BYTES("datapath", i->datapath.data != NULL ? i->datapath.data : h->word,
-			   i->datapath.data != NULL ? i->datapath.len : strlen(h->word)),
-		 KEY_TEXT("state", state != NULL    ? state
-				   : i->outcome < 0 ? "running"
-						    : NULL),
-		 KEY_TEXT("command", state == NULL ? find_program(i) : NULL), KEY_TEXT("version", h->version));
-	h->failed = view_json_line(o, &h->line) != 0;
+		view_fields_all(&fields);
+	else
+		(void)view_fields_parse("entry,datapath", &fields, &h->line);
+	js_buf_char(&h->line, '{');
+	view_json_member(&h->line, "stack", h->stack, strlen(h->stack));
+	js_buf_char(&h->line, ',');
+	view_json_members(&fields, &i, &h->line);
+	if (state != NULL)
+		add_text_member(&h->line, "state", state);
+	add_text_member(&h->line, "command", state == NULL ? find_program(&i) : NULL);
+	add_text_member(&h->line, "version", h->version);
+	js_buf_str(&h->line, "}\n");
 }
 
 static void add_name(struct js_buf *out, const char *name, size_t width)

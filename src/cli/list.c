@@ -158,9 +158,11 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 	const struct cli *cli = ctx;
 
 	js_buf_reset(&list.line);
-	if (cli->json)
-		view_jsonl_record(&list.fields, item, &list.line);
-	else if (list.fields.n > 0)
+	if (cli->json) {
+		js_buf_char(&list.line, '{');
+		view_json_members(&list.fields, item, &list.line);
+		js_buf_str(&list.line, "}\n");
+	} else if (list.fields.n > 0)
 		add_fields(item);
 	else {
 		add_table_row(item);

@@ -26,8 +26,8 @@ static const struct js_opt table[] = {
 	{0, "older-than", "D", "prune what ended longer ago than D: 30d, 12h; 0: all that has ended",
 	 CLI_TIME(&older_us, 0, "a duration up to 366 d, such as 30d, 12h or 0")},
 	{0, "archive", "FILE",
-	 "first append each entry, with all its attempts, to FILE: one line\nof JSON per entry, as `jobstack show "
-	 "--json` prints it",
+	 "first append the attempts of the entries to FILE: one line of JSON\nper attempt, as `jobstack export --json` "
+	 "prints it",
 	 CLI_WORD_ONCE(&path)},
 	{0, "usage", NULL,
 	 "instead of entries, remove the records of Python packages and\nplatforms, of workers that ended longer ago "
@@ -160,10 +160,10 @@ static const char about[] =
 	"them.";
 static const char notes[] =
 	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\nWith --archive, prune takes some "
-	"hundreds of entries at a time: it archives them, waits until they are on the disk, and\nthen removes them "
-	"from the database. If it is killed before the removal, the next prune archives the same entries again.\nAn "
-	"entry that is requeued between its archiving and its removal is also archived again later. So an entry may "
-	"have\nseveral lines in the archive; the last one counts.";
+	"thousands of entries at a time: it archives their attempts, waits until they are on the disk,\nand then "
+	"removes them from the database. If it is killed before the removal, the next prune archives the same "
+	"attempts\n"
+	"again. So does a later prune, if an entry is requeued in between. So some lines may be in the archive twice.";
 static const struct js_opts opts = {"jobstack prune", "STACK --older-than D [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_prune = {
 	&opts, "only one stack can be given", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_prune, prune_stack};

@@ -8,14 +8,16 @@
 #include "cli/item.h"
 #include "insight/facts.h"
 #include "insight/tally.h"
+#include "view/json.h"
+#include "view/record.h"
 #include "view/rerun.h"
 #include "view/text.h"
 #include "view/version.h"
-#include "view/whole.h"
 #include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TAIL_LINES 10 /* of stderr */
@@ -27,11 +29,10 @@ struct showing {
 	struct cli *cli;
 	unsigned state; /* of the entry; 0: it changed while we looked */
 	/* the stack to which the entry moved, NUL included; empty: not moved, or that stack no longer exists */
-	struct js_buf to_stack, note; /* note: of a cancelled entry, likewise */
-	uint64_t to_entry;	      /* 0: nowhere */
-	struct js_buf head, text, rerun;
+	struct js_buf to_stack, note;	 /* note: of a cancelled entry, likewise */
+	uint64_t to_entry;		 /* 0: nowhere */
+	struct js_buf head, text, rerun; /* of the entry; of its attempts; the line that reruns the last one */
 	struct insight_facts facts;
-	struct view_whole whole; /* in JSON */
 };
 
 static int note_state(void *ctx, const struct jobstack_item *item)
@@ -264,53 +265,103 @@ static void add_attempt(const struct showing *s, struct js_buf *out, const struc
 	add_origin(s, out, i);
 }
 
+/* ------------------------------------------------------------------------------------------------------- as JSON */
+
+/* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
+static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
+{
+	json_t *list = json_array();
+	const char *word = argv->data;
+	char *text = NULL;
+	int failed = 0;
+
+	for (size_t at = 0, len; at < argv->len && !failed; at += len + 1) {
+		len = strnlen(word + at, argv->len - at);
+		failed = json_array_append_new(list, json_stringn(word + at, len));
+	}
+	if (!failed)
+		text = json_dumps(list, JSON_COMPACT);
+	if (text != NULL)
+		js_buf_printf(out, "\"argv\":%s", text);
+	else
+		view_json_member(out, "argv", argv->data, argv->len);
+	free(text);
+	json_decref(list);
+}
+
+/* The entry has the fields of its last attempt, too.  An attempt has those of `jobstack export`, and argv. */
+static void add_json(struct showing *s, const struct jobstack_item *i)
+{
+	struct jobstack_item entry = *i;
+	struct view_fields fields;
+
+	entry.state = s->state;
+	entry.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
+	entry.to_entry = s->to_entry;
+	entry.note = s->note.len > 0 ? s->note.data : NULL;
+	view_fields_all(&fields);
+	js_buf_reset(&s->head);
+	view_json_members(&fields, &entry, &s->head);
+	if (i->attempt == 0)
+		return;
+	js_buf_str(&s->text, s->text.len > 0 ? ",{" : "{");
+	view_fields_of_attempts(&fields);
+	view_json_members(&fields, i, &s->text);
+	js_buf_char(&s->text, ',');
+	add_argv(&s->text, &i->argv);
+	js_buf_char(&s->text, '}');
+}
+
 /* ----------------------------------------------------------------------------------------------------- both ways */
+
+static void add_head(struct showing *s, const struct jobstack_item *i)
+{
+	js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
+	view_safe(&s->head, i->datapath.data, i->datapath.len);
+	js_buf_printf(&s->head, "\nstate     %s",
+		      s->state == 0 ? "it has just changed: run this again" : view_state_word(s->state));
+	if (s->to_entry > 0)
+		js_buf_printf(&s->head, " to %s as entry %" PRIu64,
+			      s->to_stack.len > 0 ? s->to_stack.data : "a stack that was dropped", s->to_entry);
+	if (s->note.len > 1) {
+		js_buf_str(&s->head, ": ");
+		view_safe(&s->head, s->note.data, s->note.len - 1);
+	}
+	js_buf_char(&s->head, '\n');
+}
 
 static int add_item(void *ctx, const struct jobstack_item *i)
 {
 	struct showing *s = ctx;
 
-	if (s->cli->json) {
-		struct jobstack_item with_state = *i;
-
-		with_state.state = s->state;
-		with_state.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
-		with_state.to_entry = s->to_entry;
-		with_state.note = s->note.len > 0 ? s->note.data : NULL;
-		view_whole_add(&s->whole, s->cli->stack, &with_state);
-		return 0;
-	}
-	if (s->head.len == 0) {
-		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
-		view_safe(&s->head, i->datapath.data, i->datapath.len);
-		js_buf_printf(&s->head, "\nstate     %s",
-			      s->state == 0 ? "it has just changed: run this again" : view_state_word(s->state));
-		if (s->to_entry > 0)
-			js_buf_printf(&s->head, " to %s as entry %" PRIu64,
-				      s->to_stack.len > 0 ? s->to_stack.data : "a stack that was dropped", s->to_entry);
-		if (s->note.len > 1) {
-			js_buf_str(&s->head, ": ");
-			view_safe(&s->head, s->note.data, s->note.len - 1);
-		}
-		js_buf_char(&s->head, '\n');
-	}
-	if (i->attempt == 0)
-		return 0;
-	view_rerun(s->cli->stack, i, &s->rerun);
-	add_attempt(s, &s->text, i);
+	if (i->attempt > 0)
+		view_rerun(s->cli->stack, i, &s->rerun);
+	if (s->cli->json)
+		add_json(s, i);
+	else if (s->head.len == 0)
+		add_head(s, i);
+	if (i->attempt > 0 && !s->cli->json)
+		add_attempt(s, &s->text, i);
 	return 0;
 }
 
 static int print_entry(struct showing *s)
 {
+	struct js_buf rerun = {0};
+
 	if (s->cli->json)
-		return cli_print_json(view_whole_take(&s->whole));
-	if (s->to_stack.failed || s->note.failed || s->head.failed || s->text.failed || s->rerun.failed)
+		view_json_member(&rerun, "rerun", s->rerun.len > 0 ? s->rerun.data : NULL, s->rerun.len);
+	else if (s->rerun.len > 0)
+		js_buf_printf(&rerun, "\nby hand:\n  %s\n", s->rerun.data);
+	if (s->to_stack.failed || s->note.failed || s->head.failed || s->text.failed || s->rerun.failed || rerun.failed)
 		return cli_no_memory(s->cli);
-	(void)fputs(s->head.data, stdout);
-	(void)fputs(s->text.len > 0 ? s->text.data : "\nit has not run yet\n", stdout);
-	if (s->rerun.len > 0)
-		(void)printf("\nby hand:\n  %s\n", s->rerun.data);
+	if (s->cli->json)
+		(void)printf("{%s,%s,\"attempts\":[%s]}\n", s->head.data, rerun.data,
+			     s->text.len > 0 ? s->text.data : "");
+	else
+		(void)printf("%s%s%s", s->head.data, s->text.len > 0 ? s->text.data : "\nit has not run yet\n",
+			     rerun.len > 0 ? rerun.data : "");
+	js_buf_free(&rerun);
 	return CLI_YES;
 }
 
@@ -328,7 +379,6 @@ static int show_entry(struct cli *cli)
 	insight_facts_free(&s.facts);
 	js_buf_free(&s.to_stack);
 	js_buf_free(&s.note);
-	view_whole_end(&s.whole);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
 	js_buf_free(&s.rerun);

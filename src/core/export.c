@@ -8,6 +8,8 @@
  * the queue is read beforehand for a whole window of numbers (core/where.h).  Entries, attempts and dead rows are read
  * separately and merged here: a join in the server takes three times as long.
  */
+#include "core/export.h"
+
 #include "base/clock.h"
 #include "core/crew.h"
 #include "core/item.h"
@@ -39,7 +41,7 @@ struct line {
 	unsigned dead; /* its state, if it has a row in dead */
 };
 
-struct exporting {
+struct js_export {
 	struct jobstack *handle;
 	struct js_stack stack;
 	struct jobstack_export_options o;
@@ -66,29 +68,34 @@ struct exporting {
 
 /* ------------------------------------------------------------------------------------------------------ the page */
 
-static size_t keep_column(struct js_buf *bytes, const char *data, size_t len)
+static size_t keep_bytes(struct js_buf *bytes, struct jobstack_bytes data)
 {
 	size_t at = bytes->len;
 
-	if (data == NULL)
+	if (data.data == NULL)
 		return NOTHING;
-	js_buf_add(bytes, data, len + 1);
+	js_buf_add(bytes, data.data, data.len + 1);
 	return at;
 }
 
+static size_t keep_text(struct js_buf *bytes, const char *text)
+{
+	return keep_bytes(bytes, (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)});
+}
+
 /* Reads the columns of an attempt, its worker's number behind them. */
-static void read_attempt(struct exporting *x, struct line *to, const struct js_row *row, unsigned *c)
+static void read_attempt(struct js_export *x, struct line *to, const struct js_row *row, unsigned *c)
 {
 	js_item_attempt(&to->item, row, c);
-	to->reason = keep_column(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
-	to->log = keep_column(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
-	to->err_log = keep_column(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
-	to->tail = keep_column(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
+	to->reason = keep_text(&x->bytes, to->item.reason);
+	to->log = keep_text(&x->bytes, to->item.log);
+	to->err_log = keep_text(&x->bytes, to->item.err_log);
+	to->tail = keep_bytes(&x->bytes, to->item.err_tail);
 	to->item.worker = js_row_u64(row, (*c)++);
 }
 
 /* The next line of the page, with the first two columns in it; NULL: it is full, and the next page begins there. */
-static struct line *new_line(struct exporting *x, const struct js_row *row)
+static struct line *new_line(struct js_export *x, const struct js_row *row)
 {
 	struct line *to = &x->line[x->n];
 
@@ -98,12 +105,12 @@ static struct line *new_line(struct exporting *x, const struct js_row *row)
 	memset(to, 0, sizeof(*to));
 	to->item.entry = js_row_u64(row, 0);
 	to->item.datapath.len = row->len[1];
-	to->datapath = keep_column(&x->bytes, row->col[1], row->len[1]);
+	to->datapath = keep_bytes(&x->bytes, js_row_bytes(row, 1));
 	to->to_stack = to->note = NOTHING;
 	return to;
 }
 
-static void begin_page(struct exporting *x)
+static void begin_page(struct js_export *x)
 {
 	x->n = x->at = 0;
 	js_buf_reset(&x->bytes);
@@ -111,7 +118,7 @@ static void begin_page(struct exporting *x)
 
 static void take_line(void *ctx, const struct js_row *row)
 {
-	struct exporting *x = ctx;
+	struct js_export *x = ctx;
 	struct line *to;
 	unsigned c = 2;
 
@@ -121,14 +128,14 @@ static void take_line(void *ctx, const struct js_row *row)
 		read_attempt(x, to, row, &c);
 }
 
-static const char *text_at(const struct exporting *x, size_t at)
+static const char *text_at(const struct js_export *x, size_t at)
 {
 	return at == NOTHING ? NULL : x->bytes.data + at;
 }
 
 /* ------------------------------------------------------------------------------------------------------- queries */
 
-static void add_filter(const struct exporting *x, struct js_sql *sql)
+static void add_filter(const struct js_export *x, struct js_sql *sql)
 {
 	if (x->o.since_us >= 0)
 		js_sql_add(sql, " AND a.ended>=%t", x->o.since_us);
@@ -146,7 +153,7 @@ static void add_filter(const struct exporting *x, struct js_sql *sql)
 /* From an entry on, without the attempts of it that were read, to another. */
 #define BEHIND " AND a.entry_id BETWEEN %u AND %u AND (a.entry_id>%u OR a.attempt>%u)"
 
-static void select_attempts(const struct exporting *x, struct js_sql *sql)
+static void select_attempts(const struct js_export *x, struct js_sql *sql)
 {
 	js_sql_add(sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
 	js_sql_add(sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
@@ -156,7 +163,7 @@ static void select_attempts(const struct exporting *x, struct js_sql *sql)
 }
 
 /* The attempts behind the last that was read: a walk along the primary key of attempt. */
-static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
+static int page_of_attempts(struct js_export *x, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -168,7 +175,7 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 }
 
 /* N attempts, each by its primary key. */
-static int page_of_names(struct exporting *x, const struct js_attempt_id *list, size_t n, struct jobstack_error *error)
+static int page_of_names(struct js_export *x, const struct js_attempt_id *list, size_t n, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -184,10 +191,10 @@ static int page_of_names(struct exporting *x, const struct js_attempt_id *list, 
 
 /* --------------------------------------------------------------------------------------------- a page of entries */
 
-/* An entry, which no attempt of is known yet. */
+/* An entry of which no attempt is known yet. */
 static void take_entry(void *ctx, const struct js_row *row)
 {
-	struct exporting *x = ctx;
+	struct js_export *x = ctx;
 	struct line *to;
 
 	if (row == NULL || (to = new_line(x, row)) == NULL)
@@ -197,7 +204,7 @@ static void take_entry(void *ctx, const struct js_row *row)
 }
 
 /* The line of the entry of this row, or NULL. Rows come in the order of the lines, by entry. */
-static struct line *line_of(struct exporting *x, const struct js_row *row)
+static struct line *line_of(struct js_export *x, const struct js_row *row)
 {
 	uint64_t entry = js_row_u64(row, 0);
 
@@ -209,7 +216,7 @@ static struct line *line_of(struct exporting *x, const struct js_row *row)
 /* An attempt takes the place of the one before. */
 static void take_attempt(void *ctx, const struct js_row *row)
 {
-	struct exporting *x = ctx;
+	struct js_export *x = ctx;
 	struct line *to;
 	unsigned c = 2;
 
@@ -227,7 +234,7 @@ static void take_attempt(void *ctx, const struct js_row *row)
 
 static void take_dead(void *ctx, const struct js_row *row)
 {
-	struct exporting *x = ctx;
+	struct js_export *x = ctx;
 	struct line *to = row == NULL ? NULL : line_of(x, row);
 
 	if (to == NULL)
@@ -236,13 +243,13 @@ static void take_dead(void *ctx, const struct js_row *row)
 		   : row->col[4] == NULL   ? JOBSTACK_IS_DEAD
 					   : JOBSTACK_IS_CANCELLED;
 	to->item.to_entry = js_row_u64(row, 2);
-	to->to_stack = keep_column(&x->bytes, row->col[3], row->len[3]);
+	to->to_stack = keep_text(&x->bytes, row->col[3]);
 	if (row->len[4] > 0)
-		to->note = keep_column(&x->bytes, row->col[4], row->len[4]);
+		to->note = keep_text(&x->bytes, row->col[4]);
 }
 
 /* All attempts of the page, along their primary key, some at a time. */
-static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
+static int look_at_attempts(struct js_export *x, struct jobstack_error *error)
 {
 	x->at = 0;
 	x->last = x->low;
@@ -263,7 +270,7 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
  * the time of one that looks up the other two. */
 static int look_at_page(void *ctx, struct jobstack_error *error)
 {
-	struct exporting *x = ctx;
+	struct js_export *x = ctx;
 	struct js_sql entries = {0};
 
 	begin_page(x);
@@ -286,7 +293,7 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 /* --------------------------------------------------------------------------------------------- states of entries */
 
 /* The item becomes that of the attempt that runs now. */
-static void set_running(const struct exporting *x, struct line *l, uint32_t attempt)
+static void set_running(const struct js_export *x, struct line *l, uint32_t attempt)
 {
 	const struct js_in_hand *in_hand = js_where_in_hand(&x->where, l->item.entry);
 	struct jobstack_item *i = &l->item;
@@ -301,7 +308,7 @@ static void set_running(const struct exporting *x, struct line *l, uint32_t atte
 /* The state of an entry that is neither done nor dead. The window was read before the page. If the two do not fit, the
  * entry has changed in between. Then its state is that which followed its last attempt; it was in that state in
  * between, too. */
-static unsigned in_line(const struct exporting *x, struct line *l)
+static unsigned in_line(const struct js_export *x, struct line *l)
 {
 	const struct jobstack_item *i = &l->item;
 	size_t at = (size_t)(i->entry - x->where.low);
@@ -320,8 +327,8 @@ static unsigned in_line(const struct exporting *x, struct line *l)
 	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
 }
 
-/* Are only entries with a row in dead wanted? Then the others are not examined. */
-static int only_dead(const struct exporting *x)
+/* Returns whether only entries with a row in dead are wanted.  Then the others are not examined. */
+static int only_dead(const struct js_export *x)
 {
 	unsigned rows = JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED;
 
@@ -330,7 +337,7 @@ static int only_dead(const struct exporting *x)
 	return x->o.states != 0 && (x->o.states & ~rows) == 0;
 }
 
-static unsigned state_of(const struct exporting *x, struct line *l)
+static unsigned state_of(const struct js_export *x, struct line *l)
 {
 	if (l->final)
 		return JOBSTACK_IS_DONE;
@@ -339,7 +346,7 @@ static unsigned state_of(const struct exporting *x, struct line *l)
 	return only_dead(x) ? 0 : in_line(x, l);
 }
 
-static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
+static int is_wanted(const struct js_export *x, const struct jobstack_item *i)
 {
 	unsigned states = x->o.states, is = i->state;
 
@@ -357,7 +364,7 @@ static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
 /* ------------------------------------------------------------------------------------------------------- telling */
 
 /* Reports the page. 0; JOBSTACK_ESTOPPED; or an error. */
-static int report_page(struct exporting *x, struct jobstack_error *error)
+static int report_page(struct js_export *x, struct jobstack_error *error)
 {
 	if (x->bytes.failed)
 		return js_error_memory(error);
@@ -392,7 +399,7 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 }
 
 /* Goes to the next window of attempts, if this one has been read.  Returns 0 after the last one. */
-static int find_window(struct exporting *x, uint64_t tail)
+static int find_window(struct js_export *x, uint64_t tail)
 {
 	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0;
 	uint64_t low, step = filtered ? FILTER_WINDOW : tail;
@@ -409,7 +416,7 @@ static int find_window(struct exporting *x, uint64_t tail)
 }
 
 /* Attempts of entries up to TAIL. */
-static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_error *error)
+static int tell_attempts(struct js_export *x, uint64_t tail, struct jobstack_error *error)
 {
 	while (find_window(x, tail)) {
 		JS_TRY(js_db_nap(x->handle->db, 0, error));
@@ -421,7 +428,7 @@ static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_err
 	return 0;
 }
 
-static int tell_entries(struct exporting *x, struct jobstack_error *error)
+static int tell_entries(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t tail = x->stack.tail, window;
 
@@ -446,14 +453,14 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 
 /* ----------------------------------------------------------------------------------------------------- the stream */
 
-static int refuse_cursor(const struct exporting *x, const char *why, struct jobstack_error *error)
+static int refuse_cursor(const struct js_export *x, const char *why, struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_EUSAGE, "the cursor \"%.100s\" %s: 0 begins with the first attempt",
 			    x->o.after, why);
 }
 
 /* A cursor is "stack.block.entry.attempt": reading continues after this attempt. */
-static int read_cursor(struct exporting *x, struct jobstack_error *error)
+static int read_cursor(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t part[4], last;
 	const char *at = x->o.after;
@@ -481,7 +488,7 @@ static int read_cursor(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-static int tell_block(struct exporting *x, struct jobstack_error *error)
+static int tell_block(struct js_export *x, struct jobstack_error *error)
 {
 	const struct js_attempt_id *list = x->block.list;
 	size_t at = 0, n = x->block.n;
@@ -498,7 +505,7 @@ static int tell_block(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
-static int still_exists(struct exporting *x, struct jobstack_error *error)
+static int still_exists(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t id = x->stack.id;
 
@@ -507,7 +514,7 @@ static int still_exists(struct exporting *x, struct jobstack_error *error)
 }
 
 /* Everything in the stream; with FOLLOW, also what is added later. */
-static int tell_stream(struct exporting *x, struct jobstack_error *error)
+static int tell_stream(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t last = 0;
 	int status;
@@ -533,7 +540,7 @@ static int tell_stream(struct exporting *x, struct jobstack_error *error)
 	}
 }
 
-static int tell_all(struct exporting *x, struct jobstack_error *error)
+static int tell_all(struct js_export *x, struct jobstack_error *error)
 {
 	if (x->o.by_entry && (x->o.follow || x->o.after != NULL))
 		return js_error_set(error, JOBSTACK_EUSAGE, "only attempts can be followed, not entries");
@@ -547,21 +554,53 @@ static int tell_all(struct exporting *x, struct jobstack_error *error)
 	return tell_attempts(x, x->stack.tail, error);
 }
 
-int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
-		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
+struct js_export *js_export_new(struct jobstack *handle, jobstack_item_fn *fn, void *ctx)
 {
-	struct exporting *x = calloc(1, sizeof(*x));
-	int64_t from;
-	int status;
+	struct js_export *x = calloc(1, sizeof(*x));
 
 	if (x == NULL || (x->crew = js_crew_new()) == NULL) {
 		free(x);
-		return js_error_memory(error);
+		return NULL;
 	}
 	x->handle = handle;
 	x->o = (struct jobstack_export_options)JOBSTACK_EXPORT_OPTIONS_INIT;
 	x->fn = fn;
 	x->ctx = ctx;
+	return x;
+}
+
+void js_export_free(struct js_export *x)
+{
+	if (x == NULL)
+		return;
+	free(x->block.list);
+	js_crew_free(x->crew);
+	js_where_free(&x->where);
+	js_windows_free(&x->windows);
+	js_buf_free(&x->bytes);
+	free(x);
+}
+
+int js_export_range(struct js_export *x, const struct js_stack *stack, uint64_t low, uint64_t high,
+		    struct jobstack_error *error)
+{
+	x->stack = *stack;
+	x->o.tails = 1;
+	x->last = low - 1;
+	x->last_attempt = UINT32_MAX;
+	x->high = 0;
+	return tell_attempts(x, high, error);
+}
+
+int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
+{
+	struct js_export *x = js_export_new(handle, fn, ctx);
+	int64_t from;
+	int status;
+
+	if (x == NULL)
+		return js_error_memory(error);
 	status = js_grow_in(&x->o, options, "jobstack_export_options", error);
 	JS_THEN(status, js_stack_find(handle, stack, &x->stack, error));
 	JS_THEN(status, js_stack_last(handle, x->stack.id, &x->stack.tail, error));
@@ -571,11 +610,6 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 			x->o.since_us = from;
 	}
 	JS_THEN(status, tell_all(x, error));
-	free(x->block.list);
-	js_crew_free(x->crew);
-	js_where_free(&x->where);
-	js_windows_free(&x->windows);
-	js_buf_free(&x->bytes);
-	free(x);
+	js_export_free(x);
 	return status;
 }

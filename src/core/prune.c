@@ -9,7 +9,7 @@
  * it is closed there is known by that attempt's row alone.  Claims are looked at behind the entries: one that is done
  * comes into a claim only by a requeue, and then its last attempt is another one.
  */
-#include "core/item.h"
+#include "core/export.h"
 #include "core/leftover.h"
 #include "core/set.h"
 #include "core/stream.h"
@@ -20,13 +20,10 @@
 #include <string.h>
 
 #define PAGE 20000 /* attempts looked at by one query */
-/* Entries in one transaction, and in one that is archived before; and how many terms name them at most: intervals, and
- * each attempt of those that have several. */
+/* Entries in one transaction; and how many terms name them at most: intervals, and each attempt of those that have
+ * several. */
 #define CHUNK 5000
-#define CHUNK_TOLD 500
 #define TERMS 500
-/* Entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr. */
-#define TOLD 50
 #define RACES_MAX 50
 #define KEYS 200  /* workers, or platforms, whose records of usage are deleted at once */
 #define ROWS 4096 /* of them in a transaction; also the most packages that a worker records */
@@ -47,7 +44,7 @@ struct pruning {
 	uint64_t end;		     /* the last one there is */
 	uint64_t read, read_attempt; /* attempts are read up to this one */
 	struct js_leftover *left;
-	int stopped;
+	struct js_export *reader; /* for the archive */
 	size_t rows, n;
 	struct done list[PAGE]; /* of the page */
 	struct chunk {
@@ -165,40 +162,27 @@ static int read_done_page(struct pruning *p, struct jobstack_error *error)
 
 /* --------------------------------------------------------------------------------------------------- the archive */
 
-static void archive_attempt(void *ctx, const struct js_row *row)
+/* Gives an attempt to the caller, if its entry is in the chunk. */
+static int archive_attempt(void *ctx, const struct jobstack_item *item)
 {
-	struct pruning *p = ctx;
-	struct jobstack_item i = {.state = JOBSTACK_IS_DONE};
-	unsigned c = 2;
+	const struct pruning *p = ctx;
+	const struct chunk *c = &p->still;
+	size_t at = js_span_find(c->list, c->n, sizeof(*c->list), item->entry);
 
-	if (row == NULL || p->stopped)
-		return;
-	i.entry = js_row_u64(row, 0);
-	i.datapath = (struct jobstack_bytes){row->col[1], row->len[1]};
-	js_item_attempt(&i, row, &c);
-	js_item_worker(&i, row, &c);
-	p->stopped = p->o->item(p->o->ctx, &i) != 0;
+	return at < c->n && c->list[at].entry == item->entry ? p->o->item(p->o->ctx, item) : 0;
 }
 
-/* Reports N entries to the caller. If the connection is lost meanwhile, some are reported twice. */
-static int archive_entries(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
+/* Gives the chunk to the caller.  If the connection is lost meanwhile, some attempts are given twice.  What lies
+ * between the chunk's entries is read too: the chunks of a page do not overlap, so each attempt is read at most once.
+ */
+static int archive_chunk(struct pruning *p, struct jobstack_error *error)
 {
-	for (size_t at = 0; !p->stopped && at < n; at += TOLD) {
-		struct js_sql sql = {0};
+	const struct chunk *c = &p->still;
+	int status = js_export_range(p->reader, &p->stack, c->list[0].entry, c->list[c->n - 1].entry, error);
 
-		js_sql_add(&sql,
-			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
-			   " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN "
-			   "worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.entry_id IN(NULL",
-			   (uint64_t)1, p->stack.id);
-		for (size_t i = at; i < n && i < at + TOLD; i++)
-			js_sql_add(&sql, ",%u", list[i].entry);
-		js_sql_stmt(&sql, ") ORDER BY a.entry_id,a.attempt");
-		JS_TRY(js_db_query(p->handle->db, &sql, archive_attempt, p, error));
-	}
-	if (!p->stopped && p->o->keep != NULL)
-		p->stopped = p->o->keep(p->o->ctx) != 0;
-	return p->stopped ? refuse_stopped(p, error) : 0;
+	if (status == 0 && p->o->keep != NULL && p->o->keep(p->o->ctx) != 0)
+		status = JOBSTACK_ESTOPPED;
+	return status == JOBSTACK_ESTOPPED ? refuse_stopped(p, error) : status;
 }
 
 /* ------------------------------------------------------------------------------------------------------- a chunk */
@@ -213,11 +197,11 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 }
 
 /* How many entries at the head of the list go in one transaction. */
-static size_t chunk_of(const struct pruning *p, const struct done *list, size_t n)
+static size_t chunk_of(const struct done *list, size_t n)
 {
-	size_t most = p->o->item == NULL ? CHUNK : CHUNK_TOLD, i = 0;
+	size_t i = 0;
 
-	for (size_t terms = 0; i < n && i < most; i++) {
+	for (size_t terms = 0; i < n && i < CHUNK; i++) {
 		terms += (size_t)(i == 0 || list[i].entry != list[i - 1].entry + 1);
 		terms += list[i].attempts > 1 ? list[i].attempts : 0;
 		if (i > 0 && terms > TERMS)
@@ -317,7 +301,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 					    " on can't be removed, though they are done: run `jobstack check -s %s`",
 					    p->stack.name, left->list[0].entry, p->stack.name);
 		if (p->o->item != NULL)
-			JS_TRY(archive_entries(p, left->list, left->n, error));
+			JS_TRY(archive_chunk(p, error));
 		status = remove_chunk(p, left->list, left->n, &lost, error);
 		if (status == 0) {
 			count_pruned(p, left->list, left->n);
@@ -345,7 +329,7 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
 	JS_TRY(read_done_page(p, error));
 	for (size_t at = 0, n; at < p->n; at += n) {
-		n = chunk_of(p, p->list + at, p->n - at);
+		n = chunk_of(p->list + at, p->n - at);
 		JS_TRY(prune_chunk(p, p->list + at, n, error));
 		JS_TRY(report_prune_progress(p, p->list[at + n - 1].entry, error));
 	}
@@ -496,7 +480,10 @@ int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobs
 	JS_THEN(status, js_stack_find(handle, stack, &p->stack, error));
 	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
 		status = js_stack_refuse(handle, stack, error);
+	if (status == 0 && o.item != NULL && !o.dry_run)
+		status = (p->reader = js_export_new(handle, archive_attempt, p)) == NULL ? js_error_memory(error) : 0;
 	JS_THEN(status, prune_all(p, error));
+	js_export_free(p->reader);
 	js_grow_out(result, &p->result);
 	js_windows_free(&p->windows);
 	free(p);

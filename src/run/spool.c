@@ -22,74 +22,52 @@
 #include <zlib.h>
 
 #define MAGIC "jobstack-spool "
-#define VERSION 4
 #define CRC_WIDTH 8
 #define LAST_US INT64_C(253402300799999999) /* the end of the year 9999 */
 #define OUTCOME_MIN 50			    /* no line with an outcome is shorter */
 
-/* The columns of usage that an outcome's line has are named in the first line. */
-#define NAME_USAGE(member, column, ...) " " column
-static const char usage_names[] = JS_ATTEMPT_USAGE(NAME_USAGE);
+/* The columns of an outcome's line, a row for each: those that lead to the attempt and say what follows from it, those
+ * of base/attempt.h, and the end of stderr.  X(MEMBER, COLUMN, FIELD, KIND), of which FIELD is not used here. */
+/* clang-format off */
+#define COLUMNS_OF_OUTCOME(X)                                                                                          \
+	X(entry, "entry", NULL, COUNT, OUTCOME) X(attempt, "attempt", NULL, COUNT, OUTCOME)                            \
+	X(verdict, "verdict", NULL, COUNT, OUTCOME) X(fatal, "fatal", NULL, COUNT, OUTCOME)                            \
+	X(later, "later", NULL, COUNT, OUTCOME) X(loss, "loss", NULL, COUNT, OUTCOME)                                  \
+	JS_ATTEMPT(X) X(err_tail, "err_tail", NULL, TEXT, OUTCOME)
+/* clang-format on */
 
-static uint32_t add_checksum(uint32_t before, const void *data, size_t len)
-{
-	uLong crc = before;
+#define COLUMN(member, column, field, kind, ...)                                                                       \
+	{offsetof(struct jobstack_outcome, member), sizeof(((struct jobstack_outcome *)0)->member), JS_KIND_##kind},
+static const struct column {
+	size_t at, size; /* in struct jobstack_outcome */
+	enum js_kind kind;
+} columns[] = {COLUMNS_OF_OUTCOME(COLUMN)};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-	for (const Bytef *p = data; len > 0;) {
-		uInt part = len > 1u << 20 ? 1u << 20 : (uInt)len;
-
-		crc = crc32(crc, p, part);
-		p += part;
-		len -= part;
-	}
-	return (uint32_t)crc;
-}
+/* The first line.  A writer with other columns has another first line, so its spool is never misread. */
+#define COLUMN_NAME(member, column, ...) " " column
+static const char first_line[] = MAGIC "4" COLUMNS_OF_OUTCOME(COLUMN_NAME) "\n";
 
 /* ------------------------------------------------------------------------------------------------------- reading */
 
-/* The text between two places, and how far it was read. */
+/* The text between two places, and how far it was read.  At END is the line's newline. */
 struct cursor {
 	const char *at, *end;
 	char *text;  /* where the next text goes */
 	size_t room; /* how many outcomes there can be */
 };
 
-/* A decimal number as we write it: no sign but '-', no zeros before it. */
-static int read_decimal(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
+static int read_number(struct cursor *c, int64_t *value)
 {
-	int minus = c->at < c->end && *c->at == '-' && low < 0;
-	const char *first = c->at + minus, *p = first;
-	uint64_t v = 0;
+	char *end;
 
-	for (; p < c->end && *p >= '0' && *p <= '9'; p++) {
-		if (v > (UINT64_MAX - (uint64_t)(*p - '0')) / 10)
-			return -1;
-		v = v * 10 + (uint64_t)(*p - '0');
-	}
-	if (p == first || (*first == '0' && (p - first > 1 || minus)))
+	if (c->at == c->end || *c->at++ != ' ' || (*c->at != '-' && (*c->at < '0' || *c->at > '9')))
 		return -1;
-	if (minus ? v > (uint64_t) - (low + 1) + 1 : v > high || (low > 0 && v < (uint64_t)low))
+	errno = 0;
+	*value = strtoll(c->at, &end, 10); /* the line's newline ends it */
+	if (end == c->at || errno != 0)
 		return -1;
-	*value = minus ? 0 - v : v;
-	c->at = p;
-	return 0;
-}
-
-static int read_field(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
-{
-	if (c->at == c->end || *c->at != ' ')
-		return -1;
-	c->at++;
-	return read_decimal(c, low, high, value);
-}
-
-static int read_field_i64(struct cursor *c, int64_t low, int64_t high, int64_t *value)
-{
-	uint64_t v;
-
-	if (read_field(c, low, (uint64_t)high, &v) != 0)
-		return -1;
-	memcpy(value, &v, sizeof(v)); /* two's complement, as both are */
+	c->at = end;
 	return 0;
 }
 
@@ -98,211 +76,160 @@ static int read_hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes hexadecimal bytes up to a blank or the end into TO, at most MOST of them.  Returns how many, or -1. */
-static int read_hex(struct cursor *c, void *to, size_t most)
-{
-	unsigned char *out = to;
-	size_t n = 0;
-
-	for (; c->at < c->end && *c->at != ' '; c->at += 2) {
-		int high = read_hex_digit(c->at[0]), low = c->end - c->at < 2 ? -1 : read_hex_digit(c->at[1]);
-
-		if (n == most || high < 0 || low < 0)
-			return -1;
-		out[n++] = (unsigned char)(high << 4 | low);
-	}
-	return (int)n;
-}
-
-/* A field of any bytes: NULL, or in the cursor's text with a NUL after it. */
+/* Reads a field of any bytes: NULL, or in the cursor's text with a NUL after it. */
 static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 {
-	int n;
+	char *to = c->text;
 
+	*field = (struct jobstack_bytes){NULL, 0};
 	if (c->end - c->at < 2 || c->at[0] != ' ' || (c->at[1] != '-' && c->at[1] != '='))
 		return -1;
 	c->at += 2;
-	*field = (struct jobstack_bytes){NULL, 0};
 	if (c->at[-1] == '-')
 		return 0;
-	n = read_hex(c, c->text, (size_t)(c->end - c->at));
-	if (n < 0)
-		return -1;
-	*field = (struct jobstack_bytes){c->text, (size_t)n};
-	c->text[n] = '\0';
-	c->text += n + 1;
+	for (; c->at < c->end && *c->at != ' '; c->at += 2) {
+		int high = read_hex_digit(c->at[0]), low = read_hex_digit(c->at[1]); /* a newline is no digit */
+
+		if (high < 0 || low < 0)
+			return -1;
+		*to++ = (char)(high << 4 | low);
+	}
+	*field = (struct jobstack_bytes){c->text, (size_t)(to - c->text)};
+	*to++ = '\0';
+	c->text = to;
 	return 0;
 }
 
-/* A text: the same without a NUL in it. */
-static int read_text_field(struct cursor *c, const char **text)
+static int read_column(struct cursor *c, const struct column *column, struct jobstack_outcome *o)
 {
+	void *to = (char *)o + column->at;
 	struct jobstack_bytes field;
+	int64_t value;
+	int32_t small;
 
-	if (read_bytes_field(c, &field) != 0 || (field.len > 0 && memchr(field.data, '\0', field.len) != NULL))
+	if (column->kind != JS_KIND_TEXT) {
+		JS_TRY(read_number(c, &value));
+		small = (int32_t)value;
+		memcpy(to, column->size == sizeof(small) ? (const void *)&small : &value, column->size);
+		return 0;
+	}
+	JS_TRY(read_bytes_field(c, &field));
+	if (column->size == sizeof(field))
+		memcpy(to, &field, sizeof(field));
+	else if (field.len == 0 || memchr(field.data, '\0', field.len) == NULL)
+		memcpy(to, &field.data, sizeof(field.data));
+	else
 		return -1;
-	*text = field.data;
 	return 0;
 }
 
-static int read_usage(struct cursor *c, struct jobstack_outcome *o)
+/* What the rest of the program relies on.  (Lines that were damaged do not get so far.) */
+static int is_possible(const struct jobstack_outcome *o)
 {
-#define READ_USAGE(member, ...)                                                                                        \
-	if (read_field_i64(c, -1, INT64_MAX, &o->member) != 0)                                                         \
-		return -1;
-	JS_ATTEMPT_USAGE(READ_USAGE)
-	return 0;
-}
-
-static int read_err(struct cursor *c, struct jobstack_outcome *o)
-{
-	return read_field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || read_text_field(c, &o->err_log) != 0 ||
-			       read_bytes_field(c, &o->err_tail) != 0 || o->err_tail.len > JOBSTACK_ERR_TAIL_MAX
-		       ? -1
-		       : 0;
+	return o->entry > 0 && o->attempt > 0 && o->verdict <= JOBSTACK_UNSTARTED && o->verdict != JOBSTACK_LOST &&
+	       o->cause < JOBSTACK_CAUSES && o->started_us >= 0 && o->started_us <= LAST_US && o->ended_us >= 0 &&
+	       o->ended_us <= LAST_US && o->err_tail.len <= JOBSTACK_ERR_TAIL_MAX;
 }
 
 static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 {
-	uint64_t attempt, verdict, cause, fatal, later, loss;
-	int64_t exit_code, signal;
-
 	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
-	if (read_field(c, 1, UINT64_MAX, &o->entry) != 0 || read_field(c, 1, UINT32_MAX, &attempt) != 0 ||
-	    read_field(c, 0, JOBSTACK_UNSTARTED, &verdict) != 0 || verdict == JOBSTACK_LOST ||
-	    read_field(c, 0, JOBSTACK_CAUSES - 1, &cause) != 0 || read_field(c, 0, 1, &fatal) != 0 ||
-	    read_field(c, 0, 2, &later) != 0 || read_field(c, 0, 1, &loss) != 0 ||
-	    read_field_i64(c, INT32_MIN, INT32_MAX, &exit_code) != 0 ||
-	    read_field_i64(c, INT32_MIN, INT32_MAX, &signal) != 0 ||
-	    read_field_i64(c, 0, LAST_US, &o->started_us) != 0 || read_field_i64(c, 0, LAST_US, &o->ended_us) != 0 ||
-	    read_usage(c, o) != 0 || read_field_i64(c, -1, INT64_MAX, &o->log_at) != 0 ||
-	    read_field_i64(c, -1, INT64_MAX, &o->log_out) != 0 || read_field_i64(c, -1, INT64_MAX, &o->log_err) != 0 ||
-	    read_text_field(c, &o->reason) != 0 || read_text_field(c, &o->log) != 0 || read_err(c, o) != 0)
+	for (size_t i = 0; i < COLUMNS; i++)
+		JS_TRY(read_column(c, &columns[i], o));
+	return is_possible(o) ? 0 : -1;
+}
+
+static int read_head(struct cursor *c, struct js_spool_head *head)
+{
+	struct jobstack_bytes stack, token;
+	int64_t worker;
+
+	if (read_bytes_field(c, &stack) != 0 || stack.len == 0 || stack.len > JOBSTACK_STACK_MAX ||
+	    memchr(stack.data, '\0', stack.len) != NULL || read_number(c, &worker) != 0 || worker == 0 ||
+	    read_bytes_field(c, &token) != 0 || token.len != sizeof(head->token) ||
+	    read_number(c, &head->lease_us) != 0 || head->lease_us < 1)
 		return -1;
-	o->attempt = (uint32_t)attempt;
-	o->verdict = (enum jobstack_verdict)verdict;
-	o->cause = (enum jobstack_cause)cause;
-	o->fatal = (int)fatal;
-	o->later = (int)later;
-	o->loss = (int)loss;
-	o->exit_code = (int32_t)exit_code;
-	o->signal = (int32_t)signal;
+	memcpy(head->stack, stack.data, stack.len + 1);
+	memcpy(head->token, token.data, token.len);
+	head->worker = (uint64_t)worker;
 	return 0;
 }
 
-/* What a line says, after its length. */
-static int read_spool_record(struct js_spool *s, struct cursor *c)
+/* What line number LINE says after its checksum. */
+static int read_spool_record(struct js_spool *s, struct cursor *c, size_t line)
 {
 	char letter = c->at < c->end ? *c->at++ : '\0';
-	uint64_t n;
+	int64_t n;
 
-	if (s->left) /* nothing may follow "left" */
+	if (s->left || (letter == 'h') != (line == 2)) /* nothing may follow "left" */
 		return -1;
-	if (letter == 'o') {
+	switch (letter) {
+	case 'h': JS_TRY(read_head(c, &s->head)); break;
+	case 'o':
 		if (s->n == c->room || read_outcome(c, &s->outcomes[s->n]) != 0)
 			return -1;
 		s->n++;
-	} else if (letter == 'd') {
-		if (read_field(c, 0, s->n, &n) != 0 || n < s->delivered)
+		break;
+	case 'd':
+		if (read_number(c, &n) != 0 || n < (int64_t)s->delivered || n > (int64_t)s->n)
 			return -1;
 		s->delivered = (size_t)n;
-	} else if (letter == 'l') {
-		if (read_field(c, 0, 0, &n) != 0)
-			return -1;
-		s->left = 1;
-	} else
-		return -1;
+		break;
+	case 'l': s->left = 1; break;
+	default: return -1;
+	}
 	return c->at == c->end ? 0 : -1;
 }
 
-/* Checks the checksum and the length at the beginning of a line, whose newline is at C->end, and moves *CRC on over it.
- */
-static int check_spool_line(struct cursor *c, uint32_t *crc)
+/* Checks the checksum at the beginning of a line, and moves *CRC on over the rest of it. */
+static int check_spool_line(struct cursor *c, uLong *crc)
 {
-	uint32_t said = 0;
-	uint64_t len;
+	char sum[CRC_WIDTH + 2];
 
-	if (c->end - c->at < CRC_WIDTH + 1 || c->at[CRC_WIDTH] != ' ')
+	if (c->end - c->at <= CRC_WIDTH)
 		return -1;
-	for (const char *p = c->at; p < c->at + CRC_WIDTH; p++) {
-		int digit = read_hex_digit(*p);
-
-		if (digit < 0)
-			return -1;
-		said = said << 4 | (uint32_t)digit;
-	}
-	c->at += CRC_WIDTH;
-	*crc = add_checksum(*crc, c->at, (size_t)(c->end - c->at));
-	if (said != *crc || read_field(c, 0, UINT32_MAX, &len) != 0 || c->at == c->end || *c->at != ' ')
+	*crc = crc32_z(*crc, (const Bytef *)c->at + CRC_WIDTH, (size_t)(c->end - c->at) - CRC_WIDTH);
+	(void)snprintf(sum, sizeof(sum), "%08lx ", *crc);
+	if (memcmp(c->at, sum, CRC_WIDTH + 1) != 0)
 		return -1;
-	c->at++;
-	return len == (uint64_t)(c->end - c->at) ? 0 : -1;
+	c->at += CRC_WIDTH + 1;
+	return 0;
 }
 
-/* The first line. */
-static int read_head(struct js_spool *s, struct cursor *c, const char *name, uint32_t *crc,
-		     struct jobstack_error *error)
+static int refuse_first_line(const char *data, size_t len, const char *name, struct jobstack_error *error)
 {
-	struct js_spool_head *h = &s->head;
-	uint64_t version;
-	int n;
+	int ours = len > strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0 && memchr(data, '\n', len) != NULL;
 
-	if ((size_t)(c->end - c->at) < strlen(MAGIC) || memcmp(c->at, MAGIC, strlen(MAGIC)) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s is not a spool of jobstack-worker", name);
-	c->at += strlen(MAGIC);
-	*crc = add_checksum(0, c->at - strlen(MAGIC), strlen(MAGIC));
-	if (read_decimal(c, 0, UINT32_MAX, &version) != 0 || c->at == c->end || *c->at++ != ' ')
-		goto damaged;
-	if (version != VERSION)
-		return js_error_set(error, JOBSTACK_EFILE,
-				    "%s is a spool of version %" PRIu64 ", and this program reads %d", name, version,
-				    VERSION);
-	*crc = add_checksum(*crc, c->at - 2, 1);
-	if (check_spool_line(c, crc) != 0)
-		goto damaged;
-	n = read_hex(c, h->stack, JOBSTACK_STACK_MAX);
-	if (n <= 0 || memchr(h->stack, '\0', (size_t)n) != NULL || read_field(c, 1, UINT64_MAX, &h->worker) != 0 ||
-	    c->at == c->end || *c->at++ != ' ' || read_hex(c, h->token, sizeof(h->token)) != (int)sizeof(h->token) ||
-	    read_field_i64(c, 1, INT64_MAX, &h->lease_us) != 0)
-		goto damaged;
-	h->stack[n] = '\0';
-	if ((size_t)(c->end - c->at) == strlen(usage_names) && memcmp(c->at, usage_names, strlen(usage_names)) == 0)
-		return 0;
 	return js_error_set(error, JOBSTACK_EFILE,
-			    "the spool %s was written by another version of jobstack: its columns are%.*s", name,
-			    (int)(c->end - c->at < 500 ? c->end - c->at : 500), c->at);
-
-damaged:
-	return js_error_set(error, JOBSTACK_EFILE, "the spool %s is damaged in line 1", name);
+			    ours ? "the spool %s was written by another version of jobstack"
+				 : "%s is not a spool of jobstack-worker, or was cut short in its first lines",
+			    name);
 }
 
 int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error)
 {
 	const char *at = data, *end = at + len, *newline;
 	struct cursor c = {.room = len / OUTCOME_MIN + 1};
-	size_t lines = 0;
-	uint32_t crc = 0;
+	uLong crc = crc32_z(0, (const Bytef *)first_line, strlen(first_line));
+	size_t line = 2;
 	int status = 0;
 
 	memset(spool, 0, sizeof(*spool));
-	for (const char *p = at; len > 0 && (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
-		lines++;
-	if (lines == 0)
-		return js_error_set(error, JOBSTACK_EFILE,
-				    "%s is not a spool of jobstack-worker, or was cut short in its first line", name);
+	if (len < strlen(first_line) || memcmp(at, first_line, strlen(first_line)) != 0)
+		return refuse_first_line(data, len, name, error);
+	at += strlen(first_line);
 	spool->outcomes = calloc(c.room, sizeof(*spool->outcomes));
 	c.text = spool->text = malloc(len); /* hexadecimal is twice as long */
 	if (spool->outcomes == NULL || spool->text == NULL)
 		status = js_error_memory(error);
-	for (size_t line = 1; status == 0 && line <= lines; line++, at = newline + 1) {
-		newline = memchr(at, '\n', (size_t)(end - at));
+	for (; status == 0 && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL; line++, at = newline + 1) {
 		c.at = at;
 		c.end = newline;
-		if (line == 1)
-			status = read_head(spool, &c, name, &crc, error);
-		else if (check_spool_line(&c, &crc) != 0 || read_spool_record(spool, &c) != 0)
+		if (check_spool_line(&c, &crc) != 0 || read_spool_record(spool, &c, line) != 0)
 			status = js_error_set(error, JOBSTACK_EFILE, "the spool %s is damaged in line %zu", name, line);
 	}
+	if (status == 0 && line == 2)
+		status = refuse_first_line("", 0, name, error);
 	spool->torn = status == 0 && at < end;
 	if (status != 0)
 		js_spool_free(spool);
@@ -369,42 +296,54 @@ int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_erro
 struct js_spool_file {
 	struct js_buf path, text, line;
 	int fd;
-	uint32_t crc; /* of all that counts */
-	int64_t end;  /* where that ends */
+	uLong crc;   /* of all that counts */
+	int64_t end; /* where that ends */
 };
 
-static void add_hex_bytes(struct js_buf *buf, const void *data, size_t len)
+static void add_bytes_field(struct js_buf *line, const void *data, size_t len)
 {
-	js_buf_hex(buf, "0123456789abcdef", data, len);
+	js_buf_str(line, data == NULL ? " -" : " =");
+	if (data != NULL)
+		js_buf_hex(line, "0123456789abcdef", data, len);
 }
 
-static void add_text_field(struct js_buf *buf, const char *text)
+/* Numbers are written as signed ones: what is too large for that is negative, and is read as what it was. */
+static void add_column(struct js_buf *line, const struct column *column, const struct jobstack_outcome *o,
+		       int64_t wall_us)
 {
-	js_buf_str(buf, text == NULL ? " -" : " =");
-	if (text != NULL)
-		add_hex_bytes(buf, text, strlen(text));
+	const void *from = (const char *)o + column->at;
+	const struct jobstack_bytes *bytes = from;
+	const char *const *text = from;
+	int32_t small;
+	int64_t value;
+
+	if (column->kind == JS_KIND_TEXT && column->size == sizeof(*bytes))
+		add_bytes_field(line, bytes->len > 0 ? bytes->data : NULL, bytes->len);
+	else if (column->kind == JS_KIND_TEXT)
+		add_bytes_field(line, *text, *text == NULL ? 0 : strlen(*text));
+	else {
+		memcpy(column->size == sizeof(small) ? (void *)&small : &value, from, column->size);
+		value = column->size == sizeof(small) ? small : value;
+		js_buf_char(line, ' ');
+		js_buf_i64(line, column->kind == JS_KIND_MOMENT ? wall_of(value, wall_us) : value);
+	}
 }
 
 /* Appends file->line to file->text, as a whole line. */
-static void add_spool_line(struct js_spool_file *file, uint32_t *crc)
+static void add_spool_line(struct js_spool_file *file, uLong *crc)
 {
-	struct js_buf behind = {0};
-
-	js_buf_printf(&behind, " %zu ", file->line.len);
-	js_buf_add(&behind, file->line.data, file->line.len);
-	if (!behind.failed)
-		*crc = add_checksum(*crc, behind.data, behind.len);
-	js_buf_printf(&file->text, "%08" PRIx32, *crc);
-	js_buf_add(&file->text, behind.data, behind.len);
+	file->text.failed |= file->line.failed;
+	if (!file->line.failed)
+		*crc = crc32_z(*crc, (const Bytef *)file->line.data, file->line.len);
+	js_buf_printf(&file->text, "%08lx", *crc);
+	js_buf_add(&file->text, file->line.data, file->line.len);
 	js_buf_char(&file->text, '\n');
-	file->text.failed |= behind.failed | file->line.failed;
-	js_buf_free(&behind);
 	js_buf_reset(&file->line);
 }
 
 /* Appends file->text to the file, after which CRC counts.  SYNC: waits until it is on the disk.  What can't be written
  * whole is cut off. */
-static int write_text(struct js_spool_file *file, uint32_t crc, int sync, struct jobstack_error *error)
+static int write_text(struct js_spool_file *file, uLong crc, int sync, struct jobstack_error *error)
 {
 	int failed = file->text.failed, status = 0;
 
@@ -443,8 +382,8 @@ static int sync_dirs(char *path)
 
 static int create_file(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
 {
+	uLong crc = crc32_z(0, (const Bytef *)first_line, strlen(first_line));
 	char *path = strdup(file->path.data);
-	uint32_t crc;
 	int status;
 
 	if (path == NULL)
@@ -455,12 +394,12 @@ static int create_file(struct js_spool_file *file, const struct js_spool_head *h
 		status = js_error_file(error, "can't make the spool %s", file->path.data);
 		goto out;
 	}
-	js_buf_printf(&file->text, MAGIC "%d ", VERSION);
-	crc = add_checksum(0, file->text.data, file->text.failed ? 0 : file->text.len - 1);
-	add_hex_bytes(&file->line, head->stack, strlen(head->stack));
-	js_buf_printf(&file->line, " %" PRIu64 " ", head->worker);
-	add_hex_bytes(&file->line, head->token, sizeof(head->token));
-	js_buf_printf(&file->line, " %" PRId64 "%s", head->lease_us, usage_names);
+	js_buf_str(&file->text, first_line);
+	js_buf_str(&file->line, " h");
+	add_bytes_field(&file->line, head->stack, strlen(head->stack));
+	js_buf_printf(&file->line, " %" PRId64, (int64_t)head->worker);
+	add_bytes_field(&file->line, head->token, sizeof(head->token));
+	js_buf_printf(&file->line, " %" PRId64, head->lease_us);
 	add_spool_line(file, &crc);
 	status = write_text(file, crc, 1, error);
 	if (status == 0 && sync_dirs(path) != 0)
@@ -493,48 +432,33 @@ int js_spool_create(struct js_spool_file **made, const char *path, const struct 
 int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *outcomes, size_t n, int64_t wall_us,
 		    struct jobstack_error *error)
 {
-	uint32_t crc = file->crc;
+	uLong crc = file->crc;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct jobstack_outcome *o = &outcomes[i];
-
-		js_buf_printf(&file->line,
-			      "o %" PRIu64 " %" PRIu32 " %d %d %d %d %d %" PRId32 " %" PRId32 " %" PRId64 " %" PRId64,
-			      o->entry, o->attempt, (int)o->verdict, (int)o->cause, o->fatal != 0, o->later,
-			      o->loss != 0, o->exit_code, o->signal, wall_of(o->started_us, wall_us),
-			      wall_of(o->ended_us, wall_us));
-#define WRITE_USAGE(member, ...) " %" PRId64
-#define VALUE_OF_USAGE(member, ...) o->member,
-		js_buf_printf(&file->line, JS_ATTEMPT_USAGE(WRITE_USAGE) " %" PRId64 " %" PRId64 " %" PRId64,
-			      JS_ATTEMPT_USAGE(VALUE_OF_USAGE) o->log_at, o->log_out, o->log_err);
-		add_text_field(&file->line, o->reason);
-		add_text_field(&file->line, o->log);
-		js_buf_printf(&file->line, " %" PRId64, o->err_at);
-		add_text_field(&file->line, o->err_log);
-		js_buf_str(&file->line, o->err_tail.len == 0 ? " -" : " =");
-		add_hex_bytes(&file->line, o->err_tail.data, o->err_tail.len);
+		js_buf_str(&file->line, " o");
+		for (size_t k = 0; k < COLUMNS; k++)
+			add_column(&file->line, &columns[k], &outcomes[i], wall_us);
 		add_spool_line(file, &crc);
 	}
 	return n == 0 ? 0 : write_text(file, crc, 1, error);
 }
 
-static int append_note(struct js_spool_file *file, char letter, uint64_t n, int sync, struct jobstack_error *error)
-{
-	uint32_t crc = file->crc;
-
-	js_buf_printf(&file->line, "%c %" PRIu64, letter, n);
-	add_spool_line(file, &crc);
-	return write_text(file, crc, sync, error);
-}
-
 int js_spool_note_delivered(struct js_spool_file *file, uint64_t n, struct jobstack_error *error)
 {
-	return append_note(file, 'd', n, 0, error);
+	uLong crc = file->crc;
+
+	js_buf_printf(&file->line, " d %" PRIu64, n);
+	add_spool_line(file, &crc);
+	return write_text(file, crc, 0, error);
 }
 
 int js_spool_note_left(struct js_spool_file *file, struct jobstack_error *error)
 {
-	return append_note(file, 'l', 0, 1, error);
+	uLong crc = file->crc;
+
+	js_buf_str(&file->line, " l");
+	add_spool_line(file, &crc);
+	return write_text(file, crc, 1, error);
 }
 
 const char *js_spool_path(const struct js_spool_file *file)

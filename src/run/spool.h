@@ -2,22 +2,18 @@
  *
  * The spool: outcomes in a local file while the database is away, in the order in which they have to be delivered.
  *
- * It holds those of one worker, as text.  A line is a checksum (CRC-32, over this line and all before it), the length
- * of what follows, and what follows.  Long lines are broken here:
+ * It holds those of one worker, as text.  The first line has the version and the names of the columns.  Each other line
+ * begins with a checksum (CRC-32, over the first line and all lines to this one, without their checksums and newlines).
+ * Long lines are broken here, and some columns left out:
  *
- *   jobstack-spool 3 6cf73dea 114 6169727332303132 17 00112233445566778899aabbccddeeff 300000000
- *           user_us system_us maxrss_kib read_bytes write_bytes
- *       version, checksum, length; stack (hexadecimal), worker, token, lease in microseconds; the columns of usage
- *       (base/attempt.h) that the writer knows.  (Versions 1 and 2, which are read too, have these and don't name
- *       them.)
- *   a7f651d3 110 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 5 6 0 17 5
- *           =657869742033 - -1 - =6f6f70730a
- *       an outcome: entry, attempt, verdict, fatal, later, loss, and the rest as in struct jobstack_outcome, with
- *       reason, log, err_at, err_log and err_tail last; a text is '-' for none, or '=' and hexadecimal.  (In version 1
- *       the last three are not there.)
- *   95ba04fd 3 d 1
+ *   jobstack-spool 4 entry attempt verdict fatal later loss cause exit_code signo reason started ended user_us ...
+ *   6cf73dea h =6169727332303132 17 =00112233445566778899aabbccddeeff 300000000
+ *       stack, worker, token, lease in microseconds; a text is '-' for none, or '=' and hexadecimal
+ *   a7f651d3 o 42 1 1 0 0 0 1 3 0 =657869742033 1795242011123456 1795242012000000 1200 ... =6f6f70730a
+ *       an outcome
+ *   95ba04fd d 1
  *       so many of the first outcomes have been delivered
- *   d7d69755 3 l 0
+ *   d7d69755 l
  *       the worker has left, and its commands with it; nothing follows
  *
  * Times are microseconds since 1970 by the clock of the host that wrote them: a moment means nothing after a boot. */

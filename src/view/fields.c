@@ -4,14 +4,14 @@
  */
 #include "view/fields.h"
 
+#include "base/clock.h"
 #include "base/near.h"
 #include "insight/tally.h"
 #include "view/amount.h"
-#include "view/json.h"
 #include "view/text.h"
 #include "view/words.h"
 
-#include <inttypes.h>
+#include <endian.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +86,20 @@ void view_fields_all(struct view_fields *fields)
 		fields->field[fields->n] = &all_fields[fields->n];
 }
 
+int view_field_is_of_entry(const struct view_field *f)
+{
+	return f->kind == STATE || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0 ||
+	       strcmp(f->name, "note") == 0;
+}
+
+void view_fields_of_attempts(struct view_fields *fields)
+{
+	fields->n = 0;
+	for (size_t i = 0; i < FIELDS; i++)
+		if (!view_field_is_of_entry(&all_fields[i]))
+			fields->field[fields->n++] = &all_fields[i];
+}
+
 static void set_text_value(struct view_value *v, const char *text)
 {
 	v->is = text == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
@@ -98,7 +112,7 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 
 	v->is = VIEW_NUMBER;
 	switch (f->kind) {
-	case STATE: set_text_value(v, view_state_word(item->state)); return;
+	case STATE: set_text_value(v, item->state == 0 ? NULL : view_state_word(item->state)); return;
 	case OUTCOME: set_text_value(v, view_outcome_word(item->outcome)); return;
 	case JS_KIND_CAUSE: set_text_value(v, view_cause_word(*(const enum jobstack_cause *)at)); return;
 	case JS_KIND_TEXT: set_text_value(v, *(const char *const *)at); return;
@@ -124,44 +138,45 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 		v->is = VIEW_UNKNOWN;
 }
 
+/* Microseconds as seconds, without trailing zeros, but with at least one decimal, so that programs read it as a
+ * floating-point number. */
+static void add_seconds(struct js_buf *out, int64_t us)
+{
+	char text[] = ".000000";
+	int64_t rest = us % JS_SECOND_US;
+	size_t len = sizeof(text) - 1;
+
+	for (int i = 6; i > 0; i--, rest /= 10)
+		text[i] = (char)('0' + rest % 10);
+	while (len > 2 && text[len - 1] == '0')
+		len--;
+	js_buf_i64(out, us / JS_SECOND_US);
+	js_buf_add(out, text, len);
+}
+
+void view_value_add(struct js_buf *out, const struct view_value *v)
+{
+	const uint64_t fact = htobe64((uint64_t)v->n); /* as VIEW_FACT_FORMAT, but quicker */
+
+	switch (v->is) {
+	case VIEW_UNKNOWN: break;
+	case VIEW_NUMBER: js_buf_i64(out, v->n); break;
+	case VIEW_SECONDS: add_seconds(out, v->n); break;
+	case VIEW_MOMENT: js_buf_str(out, view_moment(v->n).text); break;
+	case VIEW_FACT: js_buf_hex(out, "0123456789abcdef", &fact, sizeof(fact)); break;
+	case VIEW_TEXT: js_buf_add(out, v->text.data, v->text.len);
+	}
+}
+
 void view_field_text(const struct view_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
 {
 	struct view_value v;
 
 	view_field_value(f, item, &v);
-	switch (v.is) {
-	case VIEW_UNKNOWN: js_buf_char(out, '-'); break;
-	case VIEW_NUMBER: js_buf_i64(out, v.n); break;
-	case VIEW_FACT: js_buf_printf(out, VIEW_FACT_FORMAT, (uint64_t)v.n); break;
-	case VIEW_SECONDS: js_buf_printf(out, "%" PRId64 ".%06" PRId64, v.n / 1000000, v.n % 1000000); break;
-	case VIEW_MOMENT: js_buf_str(out, view_moment(v.n).text); break;
-	case VIEW_TEXT:
-		if (raw)
-			js_buf_add(out, v.text.data, v.text.len);
-		else
-			view_safe(out, v.text.data, v.text.len);
-	}
-}
-
-void view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object)
-{
-	struct view_value v;
-	char fact[17];
-
-	for (size_t i = 0; i < fields->n; i++) {
-		const char *name = fields->field[i]->name;
-
-		view_field_value(fields->field[i], item, &v);
-		switch (v.is) {
-		case VIEW_UNKNOWN: VIEW_SET(object, KEY_JSON(name, json_null())); break;
-		case VIEW_NUMBER: VIEW_SET(object, KEY_COUNT(name, v.n)); break;
-		case VIEW_SECONDS: VIEW_SET(object, KEY_SPAN(name, v.n)); break;
-		case VIEW_MOMENT: VIEW_SET(object, KEY_TIME(name, v.n)); break;
-		case VIEW_FACT:
-			(void)snprintf(fact, sizeof(fact), VIEW_FACT_FORMAT, (uint64_t)v.n);
-			VIEW_SET(object, KEY_TEXT(name, fact));
-			break;
-		case VIEW_TEXT: VIEW_SET(object, KEY_BYTES(name, v.text.data, v.text.len));
-		}
-	}
+	if (v.is == VIEW_UNKNOWN)
+		js_buf_char(out, '-');
+	else if (v.is == VIEW_TEXT && !raw)
+		view_safe(out, v.text.data, v.text.len);
+	else
+		view_value_add(out, &v);
 }

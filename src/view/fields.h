@@ -9,9 +9,7 @@
 #include "jobstack/jobstack.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* The fields in their order: FIELD(name, kind, member) of struct jobstack_item, TEXT(member) of the same name, and the
  * columns of an attempt (base/attempt.h). */
@@ -52,7 +50,11 @@ struct view_fields {
 
 /* Parses a list such as "entry,datapath".  Returns 0, or -1 with the reason appended to FAULT. */
 int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault);
+
+/* All fields; and those that an attempt has: the state of an entry, where it went and its note belong to the entry. */
 void view_fields_all(struct view_fields *fields);
+int view_field_is_of_entry(const struct view_field *field);
+void view_fields_of_attempts(struct view_fields *fields);
 
 /* Whether NAME is among them.  (The query reads "err_tail" and "datapath" only if the filter asks for them.) */
 int view_fields_have(const struct view_fields *fields, const char *name);
@@ -72,5 +74,6 @@ struct view_value {
 };
 void view_field_value(const struct view_field *field, const struct jobstack_item *item, struct view_value *value);
 
-/* Sets the fields in OBJECT. */
-void view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object);
+/* Appends the value as text: a time span in seconds, with a decimal point; a text byte for byte; nothing if it is
+ * unknown. */
+void view_value_add(struct js_buf *out, const struct view_value *value);

@@ -3,31 +3,13 @@
  * Items as records.  Promise: whatever bytes a name has, a reader of CSV gets them back as they are, and a reader of
  * JSON too (from base64 if they are not UTF-8).
  *
- * This is the only place that writes JSON without jansson: to build and free an object with all fields takes longer
+ * JSON is written here without jansson: to build and free an object with all fields takes longer
  * than the database and everything else together (docs/DECISIONS.md has the figures).
  */
 #include "view/record.h"
 
-#include "base/clock.h"
 #include "base/utf8.h"
-#include "view/amount.h"
 #include "view/json.h"
-
-/* Microseconds as seconds, without trailing zeros, but with at least one decimal, so that programs read it as a
- * floating-point number. */
-static void add_seconds(struct js_buf *out, int64_t us)
-{
-	char text[] = ".000000";
-	int64_t rest = us % JS_SECOND_US;
-	size_t len = sizeof(text) - 1;
-
-	for (int i = 6; i > 0; i--, rest /= 10)
-		text[i] = (char)('0' + rest % 10);
-	while (len > 2 && text[len - 1] == '0')
-		len--;
-	js_buf_i64(out, us / JS_SECOND_US);
-	js_buf_add(out, text, len);
-}
 
 /* ----------------------------------------------------------------------------------------------------------- CSV */
 
@@ -71,14 +53,8 @@ void view_csv_record(const struct view_fields *fields, const struct jobstack_ite
 		view_field_value(fields->field[i], item, &v);
 		if (v.is == VIEW_TEXT)
 			add_csv_text(out, v.text.data, v.text.len);
-		else if (v.is == VIEW_NUMBER)
-			js_buf_i64(out, v.n);
-		else if (v.is == VIEW_SECONDS)
-			add_seconds(out, v.n);
-		else if (v.is == VIEW_MOMENT)
-			js_buf_str(out, view_moment(v.n).text);
-		else if (v.is == VIEW_FACT)
-			js_buf_printf(out, VIEW_FACT_FORMAT, (uint64_t)v.n);
+		else
+			view_value_add(out, &v);
 	}
 	js_buf_str(out, "\r\n");
 }
@@ -118,35 +94,40 @@ static void add_json_text(struct js_buf *out, const char *text, size_t len)
 	js_buf_char(out, '"');
 }
 
-static void add_json_value(struct js_buf *out, const struct view_value *v)
+void view_json_member(struct js_buf *out, const char *name, const void *text, size_t len)
 {
-	switch (v->is) {
-	case VIEW_TEXT: add_json_text(out, v->text.data, v->text.len); break;
-	case VIEW_NUMBER: js_buf_i64(out, v->n); break;
-	case VIEW_SECONDS: add_seconds(out, v->n); break;
-	case VIEW_MOMENT: js_buf_printf(out, "\"%s\"", view_moment(v->n).text); break;
-	case VIEW_FACT: js_buf_printf(out, "\"" VIEW_FACT_FORMAT "\"", (uint64_t)v->n); break;
-	default: js_buf_str(out, "null");
-	}
+	const int coded = text != NULL && !is_utf8(text, len);
+
+	js_buf_char(out, '"');
+	js_buf_str(out, name);
+	js_buf_str(out, coded ? "_base64\":\"" : "\":");
+	if (coded) {
+		view_base64(out, text, len);
+		js_buf_char(out, '"');
+	} else if (text == NULL)
+		js_buf_str(out, "null");
+	else
+		add_json_text(out, text, len);
 }
 
-void view_jsonl_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+void view_json_members(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out)
 {
-	struct view_value v;
-
-	js_buf_char(out, '{');
 	for (size_t i = 0; i < fields->n; i++) {
-		js_buf_str(out, i > 0 ? ",\"" : "\"");
-		js_buf_str(out, fields->field[i]->name);
+		const char *name = fields->field[i]->name;
+		struct view_value v;
+
 		view_field_value(fields->field[i], item, &v);
-		if (v.is == VIEW_TEXT && !is_utf8(v.text.data, v.text.len)) {
-			js_buf_str(out, "_base64\":\"");
-			view_base64(out, v.text.data, v.text.len);
-			js_buf_char(out, '"');
+		if (i > 0)
+			js_buf_char(out, ',');
+		if (v.is == VIEW_TEXT || v.is == VIEW_UNKNOWN) {
+			view_json_member(out, name, v.is == VIEW_TEXT ? v.text.data : NULL, v.text.len);
 			continue;
 		}
-		js_buf_str(out, "\":");
-		add_json_value(out, &v);
+		js_buf_char(out, '"');
+		js_buf_str(out, name);
+		js_buf_str(out, v.is == VIEW_MOMENT || v.is == VIEW_FACT ? "\":\"" : "\":");
+		view_value_add(out, &v);
+		if (v.is == VIEW_MOMENT || v.is == VIEW_FACT)
+			js_buf_char(out, '"');
 	}
-	js_buf_str(out, "}\n");
 }

@@ -12,5 +12,7 @@
 void view_csv_head(const struct view_fields *fields, struct js_buf *out);
 void view_csv_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
 
-/* Appends an object with the fields as a line of JSON, equal to what view_fields_json and view_json_line make. */
-void view_jsonl_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+/* Appends the fields as members of a JSON object, with commas between them and no braces around them; or a member of
+ * this NAME: TEXT, under the key NAME_base64 in base64 if it is not UTF-8, or null if it is NULL. */
+void view_json_members(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+void view_json_member(struct js_buf *out, const char *name, const void *text, size_t len);

@@ -5,15 +5,17 @@
  */
 #include "worker/events.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "view/json.h"
+#include "view/record.h"
 #include "worker/speaker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,85 +26,73 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WAITING_MAX ((size_t)1 << 20) /* bytes that wait; what comes then is dropped */
-#define PATIENCE_US (JS_SECOND_US)    /* for a receiver that is full */
+#define WAITING_MAX 2048	   /* events; what comes when so many wait is dropped */
+#define PATIENCE_US (JS_SECOND_US) /* for a receiver that is full */
 #define END_US (2 * JS_SECOND_US)
 #define SETTLE_US (JS_SECOND_US / 5) /* for packages that were imported, but not yet read from the FIFO */
 #define PACKAGES_MAX 4096	     /* bytes of an event's packages: syslog's lines are short */
 #define INFO_OF_USER 14		     /* syslog's facility and severity */
+/* The fields of a record that say nothing of datapaths, arguments and people. */
+#define FIELDS                                                                                                         \
+	"worker,node,cluster,job,array_job,array_task,entry,attempt,program,outcome,cause,exit_code,signal,started,"   \
+	"ended,seconds,user_seconds,system_seconds,io_wait_seconds,maxrss_kib,peak_kib,read_bytes,write_bytes,"        \
+	"storage_read_bytes,storage_write_bytes"
+
+/* An outcome that waits for its line.  Its texts are gone, as they are in no event. */
+struct event {
+	uint64_t number;
+	struct jobstack_outcome outcome;
+};
 
 struct events {
 	struct events_source source;
+	struct view_fields fields; /* FIELDS */
 	const char *target;
 	int syslog;
 	uint64_t made; /* the number of the last event; only the thread that makes them uses it */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake, idle;
-	struct js_buf waiting; /* lines; with packages, "ENTRY ATTEMPT " is in front of each */
+	struct event *waiting;
+	size_t n, room;
 	int stop, busy;
 	int fd, torn, told; /* the writer's: -1; the last line was not written to its end; that it fails was said */
 };
 
-/* ----------------------------------------------------------------------------------------------- making the lines */
-
-static const char *outcome_word(enum jobstack_verdict verdict)
-{
-	switch (verdict) {
-	case JOBSTACK_DONE: return "done";
-	case JOBSTACK_FAILED: return "failed";
-	case JOBSTACK_LOST: return "lost";
-	default: return "interrupted";
-	}
-}
-
-static void add_event(struct events *e, const struct jobstack_outcome *o, struct js_buf *line)
-{
-	const struct events_source *s = &e->source;
-	const int64_t took_us = o->started_us > 0 && o->ended_us >= o->started_us ? o->ended_us - o->started_us : -1;
-
-	(void)view_json_line(
-		VIEW_OBJECT(KEY_TEXT("event", "attempt"), KEY_COUNT("version", 1), KEY_COUNT("number", ++e->made),
-			    KEY_COUNT("worker", s->worker), KEY_TEXT("node", s->node), KEY_TEXT("cluster", s->cluster),
-			    KEY_TEXT("job", s->job), KEY_TEXT("array_job", s->array_job),
-			    KEY_TEXT("array_task", s->array_task), KEY_TEXT("stack", s->stack),
-			    KEY_COUNT("entry", o->entry), KEY_COUNT("attempt", o->attempt),
-			    KEY_TEXT("program", s->program == NULL ? NULL : basename(s->program)),
-			    KEY_INT("program_version", o->program, o->program >= 0),
-			    KEY_TEXT("outcome", outcome_word(o->verdict)),
-			    KEY_INT("exit_code", o->exit_code, o->exit_code >= 0),
-			    KEY_INT("signal", o->signal, o->signal > 0),
-			    KEY_TIME("started", o->started_us > 0 ? o->started_us + s->wall_us : -1),
-			    KEY_TIME("ended", o->ended_us > 0 ? o->ended_us + s->wall_us : -1),
-			    KEY_SPAN("seconds", took_us), KEY_SPAN("user_seconds", o->user_us),
-			    KEY_SPAN("system_seconds", o->system_us), KEY_SPAN("io_wait_seconds", o->io_wait_us),
-			    KEY_INT("maxrss_kib", o->maxrss_kib, o->maxrss_kib >= 0),
-			    KEY_INT("peak_kib", o->peak_kib, o->peak_kib >= 0),
-			    KEY_INT("read_bytes", o->read_bytes, o->read_bytes >= 0),
-			    KEY_INT("write_bytes", o->write_bytes, o->write_bytes >= 0),
-			    KEY_INT("storage_read_bytes", o->storage_read_bytes, o->storage_read_bytes >= 0),
-			    KEY_INT("storage_write_bytes", o->storage_write_bytes, o->storage_write_bytes >= 0)),
-		line);
-}
-
 void events_tell(struct events *e, const struct jobstack_outcome *o, size_t n)
 {
-	struct js_buf line = {0};
-
 	for (size_t i = 0; e != NULL && i < n; i++) {
 		if (o[i].verdict == JOBSTACK_UNSTARTED)
 			continue;
-		js_buf_reset(&line);
-		if (e->source.packages != NULL)
-			js_buf_printf(&line, "%" PRIu64 " %" PRIu32 " ", o[i].entry, o[i].attempt);
-		add_event(e, &o[i], &line);
+		e->made++;
 		(void)pthread_mutex_lock(&e->lock);
-		if (!line.failed && e->waiting.len + line.len <= WAITING_MAX)
-			js_buf_add(&e->waiting, line.data, line.len);
+		if (e->n < WAITING_MAX && js_array_grow(&e->waiting, &e->room, e->n + 1, sizeof(*e->waiting)) == 0)
+			e->waiting[e->n++] = (struct event){e->made, o[i]};
 		(void)pthread_cond_signal(&e->wake);
 		(void)pthread_mutex_unlock(&e->lock);
 	}
-	js_buf_free(&line);
+}
+
+/* ----------------------------------------------------------------------------------------------- making the lines */
+
+/* An outcome as an item: the columns of an attempt have the same names in both. */
+static struct jobstack_item item_of(const struct events_source *s, const struct jobstack_outcome *o)
+{
+#define COPY_COLUMN(member, ...) .member = o->member,
+	struct jobstack_item item = {.entry = o->entry,
+				     .attempt = o->attempt,
+				     .outcome = (int)o->verdict,
+				     .worker = s->worker,
+				     .node = s->node,
+				     .cluster = s->cluster,
+				     .job = s->job,
+				     .array_job = s->array_job,
+				     .array_task = s->array_task,
+				     JS_ATTEMPT(COPY_COLUMN)};
+
+	item.started_us = o->started_us > 0 ? o->started_us + s->wall_us : -1;
+	item.ended_us = o->ended_us > 0 ? o->ended_us + s->wall_us : -1;
+	return item;
 }
 
 /* The packages of an attempt, as they are gathered; OBJECT NULL: they are not known. */
@@ -123,38 +113,34 @@ static void add_package_name(void *ctx, const char *name, const char *version)
 	}
 }
 
-/* Appends them as JSON; "null" if they are not known or too many for a line. */
-static void add_packages(const struct events_source *s, uint64_t entry, uint32_t attempt, struct js_buf *line)
+/* Appends them as a member; null if they are not known or too many for a line. */
+static void add_packages(const struct events_source *s, const struct jobstack_outcome *o, struct js_buf *line)
 {
 	struct naming n = {s->site, json_object()};
-	int known = js_packages_of(s->packages, entry, attempt, add_package_name, &n) == 0;
+	int known = js_packages_of(s->packages, o->entry, o->attempt, add_package_name, &n) == 0;
 	char *text = known && n.object != NULL ? json_dumps(n.object, JSON_COMPACT) : NULL;
 
-	js_buf_str(line, text != NULL && strlen(text) <= PACKAGES_MAX ? text : "null");
+	js_buf_printf(line, ",\"packages\":%s", text != NULL && strlen(text) <= PACKAGES_MAX ? text : "null");
 	free(text);
 	json_decref(n.object);
 }
 
-/* Adds to LINES the packages of their attempts.  They are known only now: what a command wrote into the FIFO at its end
- * is read a moment later, and neither the command nor its outcome waits for that. */
-static struct js_buf complete_lines(const struct events_source *s, const char *lines)
+static void make_line(const struct events *e, const struct events_source *s, const struct event *event,
+		      struct js_buf *line)
 {
-	struct js_buf out = {0};
-	uint64_t entry;
-	uint32_t attempt;
-	int at;
+	const struct jobstack_item item = item_of(s, &event->outcome);
+	const char *program = s->program == NULL ? NULL : basename(s->program);
 
-	js_packages_settle(s->packages, SETTLE_US);
-	while (sscanf(lines, "%" SCNu64 " %" SCNu32 " %n", &entry, &attempt, &at) == 2) {
-		size_t len = strcspn(lines, "\n");
-
-		js_buf_add(&out, lines + at, len - (size_t)at - 1);
-		js_buf_str(&out, ",\"packages\":");
-		add_packages(s, entry, attempt, &out);
-		js_buf_str(&out, "}\n");
-		lines += len + 1;
-	}
-	return out;
+	js_buf_reset(line);
+	js_buf_printf(line, "{\"event\":\"attempt\",\"version\":2,\"number\":%" PRIu64 ",", event->number);
+	view_json_member(line, "stack", s->stack, strlen(s->stack));
+	js_buf_char(line, ',');
+	view_json_member(line, "command", program, program == NULL ? 0 : strlen(program));
+	js_buf_char(line, ',');
+	view_json_members(&e->fields, &item, line);
+	if (s->packages != NULL)
+		add_packages(s, &event->outcome, line);
+	js_buf_char(line, '}');
 }
 
 /* ---------------------------------------------------------------------------------------------- writing the lines */
@@ -212,7 +198,8 @@ static int write_piece(struct events *e, const char *text, size_t len)
 	return (size_t)got == len ? 0 : -1;
 }
 
-static int write_line(struct events *e, const char *line, size_t len)
+/* Writes LINE, which has no newline yet. */
+static int write_line(struct events *e, struct js_buf *line)
 {
 	char text[8192];
 	size_t n;
@@ -220,11 +207,12 @@ static int write_line(struct events *e, const char *line, size_t len)
 	if (!e->syslog) {
 		if (e->torn && write_piece(e, "\n", 1) != 0)
 			return -1;
-		e->torn = write_piece(e, line, len + 1) != 0;
+		js_buf_char(line, '\n');
+		e->torn = write_piece(e, line->data, line->len) != 0;
 		return e->torn ? -1 : 0;
 	}
 	n = (size_t)snprintf(text, sizeof(text), "<%d>jobstack-worker[%ld]: %.*s", INFO_OF_USER, (long)getpid(),
-			     (int)len, line);
+			     (int)line->len, line->data);
 	n = n < sizeof(text) ? n : sizeof(text) - 1;
 	if (write_piece(e, text, n) == 0)
 		return 0;
@@ -232,15 +220,18 @@ static int write_line(struct events *e, const char *line, size_t len)
 	return open_target(e) != 0 ? -1 : write_piece(e, text, n);
 }
 
-static void write_lines(struct events *e, const char *text)
+static void write_events(struct events *e, const struct events_source *source, const struct event *event, size_t n)
 {
 	int failed = open_target(e) != 0;
+	struct js_buf line = {0};
 
-	for (const char *line = text; *line != '\0' && !failed;) {
-		size_t len = strcspn(line, "\n");
-
-		failed = write_line(e, line, len) != 0;
-		line += len + 1;
+	/* packages are known only now: what a command wrote into the FIFO at its end is read a moment later, and
+	 * neither the command nor its outcome waits for that */
+	if (source->packages != NULL)
+		js_packages_settle(source->packages, SETTLE_US);
+	for (size_t i = 0; i < n && !failed; i++) {
+		make_line(e, source, &event[i], &line);
+		failed = line.failed || write_line(e, &line) != 0;
 	}
 	if (failed && e->told++ == 0)
 		speaker_say("can't write to --events %s: %s: events are missing there; the work continues", e->target,
@@ -248,35 +239,31 @@ static void write_lines(struct events *e, const char *text)
 	if (e->fd >= 0)
 		(void)close(e->fd);
 	e->fd = -1;
+	js_buf_free(&line);
 }
 
-static void *write_events(void *ctx)
+static void *events_main(void *ctx)
 {
 	struct events *e = ctx;
 
 	(void)pthread_mutex_lock(&e->lock);
-	for (;;) {
-		struct js_buf lines = e->waiting, complete;
+	while (e->n > 0 || !e->stop) {
 		const struct events_source source = e->source;
+		struct event *list = e->waiting;
+		size_t n = e->n;
 
-		e->waiting = (struct js_buf){0};
-		e->busy = lines.len > 0;
-		if (lines.len == 0 && e->stop)
-			break;
-		if (lines.len == 0) {
+		if (n == 0) {
 			(void)pthread_cond_wait(&e->wake, &e->lock);
 			continue;
 		}
+		e->waiting = NULL;
+		e->n = e->room = 0;
+		e->busy = 1;
 		(void)pthread_mutex_unlock(&e->lock);
-		if (source.packages != NULL) {
-			complete = complete_lines(&source, lines.data);
-			js_buf_free(&lines);
-			lines = complete;
-		}
-		if (lines.data != NULL && !lines.failed)
-			write_lines(e, lines.data);
-		js_buf_free(&lines);
+		write_events(e, &source, list, n);
+		free(list);
 		(void)pthread_mutex_lock(&e->lock);
+		e->busy = 0;
 	}
 	(void)pthread_cond_signal(&e->idle);
 	(void)pthread_mutex_unlock(&e->lock);
@@ -288,7 +275,6 @@ static void *write_events(void *ctx)
 struct events *events_begin(const char *target, const struct events_source *source, struct jobstack_error *error)
 {
 	struct events *e = calloc(1, sizeof(*e));
-	pthread_condattr_t attr;
 	int failed;
 
 	if (e == NULL) {
@@ -296,16 +282,14 @@ struct events *events_begin(const char *target, const struct events_source *sour
 		return NULL;
 	}
 	e->source = *source;
+	(void)view_fields_parse(FIELDS, &e->fields, NULL);
 	e->target = target;
 	e->syslog = strcmp(target, "syslog") == 0;
 	e->fd = -1;
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&e->lock, NULL);
-	(void)pthread_cond_init(&e->wake, NULL);
-	(void)pthread_cond_init(&e->idle, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	failed = pthread_create(&e->thread, NULL, write_events, e);
+	(void)js_clock_cond_init(&e->wake);
+	(void)js_clock_cond_init(&e->idle);
+	failed = pthread_create(&e->thread, NULL, events_main, e);
 	if (failed == 0)
 		return e;
 	(void)js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
@@ -315,25 +299,22 @@ struct events *events_begin(const char *target, const struct events_source *sour
 
 void events_end(struct events *e)
 {
-	struct timespec until;
+	struct timespec until = js_clock_deadline(jobstack_now_us() + END_US);
 	int late = 0;
 
 	if (e == NULL)
 		return;
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += END_US / JS_SECOND_US;
 	(void)pthread_mutex_lock(&e->lock);
 	e->stop = 1;
 	(void)pthread_cond_signal(&e->wake);
-	while (late == 0 && (e->busy || e->waiting.len > 0))
+	while (late == 0 && (e->busy || e->n > 0))
 		late = pthread_cond_timedwait(&e->idle, &e->lock, &until);
 	e->source.packages = NULL; /* they end now */
-	if (late != 0)
-		js_buf_free(&e->waiting);
+	e->n = 0;
 	(void)pthread_mutex_unlock(&e->lock);
 	if (late != 0)
 		return; /* its file system hangs: the thread keeps what it uses */
 	(void)pthread_join(e->thread, NULL);
-	js_buf_free(&e->waiting);
+	free(e->waiting);
 	free(e);
 }

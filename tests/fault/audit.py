@@ -67,22 +67,22 @@ class Audit:
 		self.read_witness()
 
 	def read_archive(self, stack):
-		"""What was pruned, from the archive: of an entry the last line counts, if the entry is not there any more."""
+		"""What was pruned, from the archive: the attempts of entries that are not there any more.  A line may come twice."""
 		path, last = self.load.dir / ("archive." + stack), {}
 		for line in open(path) if path.exists() else []:
-			item = json.loads(line)
-			last[stack, item["entry"]] = item
-		for key, item in last.items():
-			if key in self.entries:
+			a = json.loads(line)
+			key = stack, a["entry"]
+			if key in self.entries and key not in self.pruned:
 				continue  # it was requeued in that moment, or the prune was killed
 			self.pruned.add(key)
-			self.entries[key] = item["datapath"]
-			for a in item["attempts"]:
-				self.attempts[key + (a["attempt"],)] = dict(
-					worker=a["worker"], outcome=("done", "failed", "lost", "interrupted").index(a["outcome"]),
-					final=int(a["attempt"] == item["attempt"]), code=-1 if a["exit_code"] is None else a["exit_code"],
-					signal=a["signal"], reason=a["reason"] or "")
-				self.workers_of[key].add(a["worker"])
+			self.entries[key] = a["datapath"]
+			self.attempts[key + (a["attempt"],)] = dict(
+				worker=a["worker"], outcome=("done", "failed", "lost", "interrupted").index(a["outcome"]), final=0,
+				code=-1 if a["exit_code"] is None else a["exit_code"], signal=a["signal"], reason=a["reason"] or "")
+			self.workers_of[key].add(a["worker"])
+			last[key] = max(last.get(key, 0), a["attempt"])
+		for key, attempt in last.items():
+			self.attempts[key + (attempt,)]["final"] = 1
 
 	def read_witness(self):
 		"""The runs, from the lines; and the lines that tell of trouble."""

@@ -17,8 +17,8 @@ numbered 1 200 | jobstack push -q -s file --max-attempts 1
 check 'a worker that writes events' worker -s file --slots 4 --events file.log -- sh -c 'test $JOBSTACK_ENTRY != 7 || exit 3'
 is 'each attempt has one, numbered' "$(numbers file.log)" '[200,1,200,200]'
 is '... as the database has it' "$(jq -r '"\(.entry) \(.outcome) \(.exit_code)"' file.log | sort -n | sed -n 6,8p | tr '\n' ,)" '6 done 0,7 failed 3,8 done 0,'
-is '... with what a centre asks for, and its version' "$(jq -c '[.version,.event,.stack,.program,.seconds>=0,.user_seconds>=0,(.started|length),.node==null,.worker>0]' file.log | sort -u)" \
-	'[1,"attempt","file","sh",true,true,27,false,true]'
+is '... with what a centre asks for, and its version' "$(jq -c '[.version,.event,.stack,.command,.seconds>=0,.user_seconds>=0,(.started|length),.node==null,.worker>0]' file.log | sort -u)" \
+	'[2,"attempt","file","sh",true,true,27,false,true]'
 check '... no name of a file' bash -c '! grep -q "datapath\|/0*1[^0-9]" file.log'
 is 'the next worker adds to the file' "$(numbered 201 210 | jobstack push -q -s file >/dev/null; JOBSTACK_EVENTS=file.log worker -s file -- true; tail -n 10 file.log >more; numbers more; wc -l <file.log)" \
 	$'[10,1,10,10]\n210'

@@ -107,7 +107,7 @@ like '... keeps the nodes' "$(jobstack report -s shared --share --json | jq -r '
 like '... how entries ended' "$(jobstack report -s shared --share)" '1 +exit 1 '
 check 'an unknown kind is refused' says 2 'unknown word "all"; choose from datapaths, arguments, users, packages, messages' jobstack report -s shared --share=all
 is 'no event has a marker, or a user' "$(grep -c -e MARK -e "\"$(id -un)\"" events)$(wc -l <events)" 03
-is '... and its strings are these' "$(jq -r 'to_entries[]|select(.value|type=="string")|.key' events | sort -u | tr '\n' ' ')" 'ended event node outcome program stack started '
+is '... and its strings are these' "$(jq -r 'to_entries[]|select(.value|type=="string")|.key' events | sort -u | tr '\n' ' ')" 'cause command ended event node outcome program stack started '
 # the site's list
 for list in 'public-snow, MARK*' '/list' 'nothing'; do
 	printf 'Public_Snow # and so on\n\nmark*\n' >list
