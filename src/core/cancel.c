@@ -20,7 +20,6 @@
 #define FEW 20		  /* up to so many entries between two others need no span of their own */
 #define RACES_MAX 1000
 #define NOTE_MAX 255
-#define STATES (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
 
 struct cancelling {
 	struct js_requeue r; /* the first member: the function of a group gets this */
@@ -42,27 +41,22 @@ static void note_sql(struct js_sql *sql, const struct cancelling *c)
 	js_sql_add(sql, "%x", len == 0 ? NULL : (const void *)c->note, len > NOTE_MAX ? NOTE_MAX : len);
 }
 
-/* Something stopped the transaction for these entries.  After a try whose reply was lost: are they cancelled now?  Then
- * 0; else JOBSTACK_NOTHING, or an error. */
-static int settle_cancel(const struct cancelling *c, const uint64_t *ids, size_t n, uint64_t attempt, int lost,
+/* Something stopped the transaction for these entries, after a try whose reply was lost. */
+static int settle_cancel(struct cancelling *c, const uint64_t *ids, size_t n, uint64_t attempt,
 			 struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t there = 0;
 
-	if (lost) {
-		js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND cancelled=1 AND attempt=%u",
-			   c->r.from.id, attempt);
-		js_sql_list(&sql, " AND entry_id IN(", ids, n);
-		js_sql_add(&sql, ";");
-		JS_TRY(js_db_query(c->r.handle->db, &sql, js_row_number, &there, error));
-	}
-	return there == n ? 0 : JOBSTACK_NOTHING;
+	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND cancelled=1 AND attempt=%u", c->r.from.id,
+		   attempt);
+	js_sql_list(&sql, " AND entry_id IN(", ids, n);
+	js_sql_add(&sql, ";");
+	return js_requeue_settle(&c->r, &sql, n, error);
 }
 
 static int cancel_dead_group(struct js_requeue *r, struct jobstack_error *error)
 {
-	const struct cancelling *c = (const struct cancelling *)r;
+	struct cancelling *c = (struct cancelling *)r;
 	const struct js_group *g = &r->group;
 	struct js_sql sql = {0};
 	int lost, status;
@@ -80,17 +74,9 @@ static int cancel_dead_group(struct js_requeue *r, struct jobstack_error *error)
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, g->n);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);
-	return status == JS_DB_GUARD ? settle_cancel(c, g->ids, g->n, g->attempts[0], lost, error) : status;
-}
-
-/* The stack again, after others took some. */
-static int find_again(struct js_requeue *r, struct jobstack_error *error)
-{
-	uint64_t id = r->from.id;
-
-	JS_TRY(js_stack_find(r->handle, r->from.name, &r->from, error));
-	JS_TRY(js_requeue_same(r, id, error));
-	return r->from.state == JOBSTACK_DROPPING ? js_stack_refuse_state(r->from.name, r->from.state, "", error) : 0;
+	if (status == JS_DB_GUARD)
+		return lost ? settle_cancel(c, g->ids, g->n, g->attempts[0], error) : JOBSTACK_NOTHING;
+	return status;
 }
 
 /* ------------------------------------------------------------------------------------------- what has not started */
@@ -289,9 +275,9 @@ static int cancel_in_span(struct cancelling *c, struct jobstack_error *error)
 	js_sql_add(&sql, ";");
 	cut_sql(c, &sql);
 	status = js_db_commit(c->r.handle->db, &sql, &lost, error);
-	return status == JS_DB_GUARD || status == JS_DB_DUPLICATE
-		       ? settle_cancel(c, c->take, c->take_n, (uint64_t)p->attempt - 1, lost, error)
-		       : status;
+	if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
+		return lost ? settle_cancel(c, c->take, c->take_n, (uint64_t)p->attempt - 1, error) : JOBSTACK_NOTHING;
+	return status;
 }
 
 /* Goes through the spans of CLASS, and cuts out what was found. */
@@ -321,19 +307,20 @@ static int cancel_in_class(struct cancelling *c, unsigned class, struct jobstack
 		if (c->take_n == 0)
 			continue;
 		status = cancel_in_span(c, error);
-		if (status == 0)
+		if (status == 0 || status == 2)
 			c->r.result.requeued += c->take_n;
 		else if (status != JOBSTACK_NOTHING || ++races == RACES_MAX)
 			return status == JOBSTACK_NOTHING ? 0 : status;
 		else
-			JS_TRY(find_again(&c->r, error));
+			JS_TRY(js_requeue_look(&c->r, error));
 		q->at.pos--; /* the same one again: there may be more in it, or less */
 	}
 }
 
 /* Waiting ones first, which may become ready meanwhile. What slips through is found again. */
-static int cancel_unstarted(struct cancelling *c, struct jobstack_error *error)
+static int cancel_unstarted(struct js_requeue *r, struct jobstack_error *error)
 {
+	struct cancelling *c = (struct cancelling *)r;
 	uint64_t before;
 	size_t found;
 
@@ -358,32 +345,22 @@ int jobstack_cancel(struct jobstack *handle, const char *stack, const struct job
 {
 	struct jobstack_cancel_options o = JOBSTACK_CANCEL_OPTIONS_INIT;
 	struct cancelling *c = calloc(1, sizeof(*c));
-	struct jobstack_filter *f;
 	int status;
 
 	if (c == NULL)
 		return js_error_memory(error);
-	f = &c->r.filter;
-	status = js_requeue_begin(&c->r, filter, result, error);
+	c->r = (struct js_requeue){.able = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD |
+					   JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST,
+				   .only = "ready, waiting and dead entries can be cancelled",
+				   .unnamed = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD,
+				   .refuses = JOBSTACK_DROPPING,
+				   .put = cancel_dead_group,
+				   .rest = cancel_unstarted};
+	status = js_requeue_begin(&c->r, handle, filter, result, error);
 	JS_THEN(status, js_grow_in(&o, options, "jobstack_cancel_options", error));
-	if (status == 0 && (f->states & ~STATES) != 0)
-		status = js_error_set(error, JOBSTACK_EUSAGE, "only ready, waiting and dead entries can be cancelled");
-	JS_THEN(status, js_stack_find(handle, stack, &c->r.from, error));
-	c->r.handle = handle;
 	c->r.dry_run = o.dry_run;
-	c->r.kind = JOBSTACK_IS_DEAD;
-	c->r.put = cancel_dead_group;
-	c->r.look = find_again;
 	c->note = o.note;
-	JS_THEN(status, find_again(&c->r, error)); /* it is not being dropped */
-	if (f->states == 0)
-		f->states = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD;
-	if (f->entries != NULL && f->entries_n == 0)
-		f->states = 0; /* only these, and these are none */
-	if (status == 0 && (f->states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
-		status = js_requeue_all(&c->r, error);
-	JS_THEN(status, cancel_unstarted(c, error));
-	JS_THEN(status, js_requeue_count(&c->r, error));
+	JS_THEN(status, js_requeue_run(&c->r, stack, error));
 	js_grow_out(result, &c->r.result);
 	free(c->found);
 	free(c);
