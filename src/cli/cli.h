@@ -70,6 +70,7 @@ struct cli {
 	size_t words_n;
 	struct jobstack *handle;
 	struct jobstack_error error;
+	int write_errno; /* why standard output could not be written, at first; 0: it could */
 };
 
 /* What one of a command's own options does: the last member of its row in the table, made by one of the macros below.
@@ -164,6 +165,9 @@ int cli_print_json(json_t *object);
 
 /* The same for an object with these members (view/json.h). */
 #define CLI_PRINT(...) cli_print_json(VIEW_OBJECT(__VA_ARGS__))
+
+/* Writes to standard output, or flushes it with NULL: 0; -1 if that failed, now or before.  cli_end reports it. */
+int cli_write(struct cli *cli, const struct js_buf *text);
 
 /* As cli_fail, for memory that ran out. */
 int cli_no_memory(struct cli *cli);

@@ -13,7 +13,6 @@
 #include "view/version.h"
 #include "view/words.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +34,7 @@ static struct history {
 	struct place *place;	     /* of the file */
 	size_t places, room;
 	struct js_buf line;
-	int failed;	 /* memory ran out */
-	int write_errno; /* why the output could not be written; 0: it could */
+	int failed; /* memory ran out */
 } history = {.limit = UINT64_MAX};
 static const struct js_opt table[] = {{0, "duplicates", NULL,
 				       "list files that are in more than one entry, of one stack or several",
@@ -126,10 +124,8 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 static int write_line(struct history *h)
 {
 	h->failed |= h->line.failed;
-	if (!h->failed && fwrite(h->line.data, 1, h->line.len, stdout) != h->line.len)
-		h->write_errno = errno;
 	h->shown++;
-	return h->failed || h->write_errno != 0 || cli_stop;
+	return h->failed || cli_write(h->cli, &h->line) != 0 || cli_stop;
 }
 
 /* Prints an attempt, or, with a STATE, where the entry is now. */
@@ -289,13 +285,7 @@ static int show_history(struct cli *cli)
 		status = missing = 0; /* it has printed as many as were asked for; or cli_end tells that it can't */
 	if (status >= 0)
 		(void)jobstack_status(cli->handle, NULL, say_pruned, cli, &cli->error);
-	free(h->place);
-	js_buf_free(&h->line);
-	status = status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
-	jobstack_free(cli->handle);
-	cli->handle = NULL;
-	errno = h->write_errno; /* for cli_end */
-	return status;
+	return status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
 }
 
 static const char about[] =

@@ -27,7 +27,6 @@ static struct listing {
 	unsigned columns; /* of the terminal; 0: it is none */
 	int colours;
 	struct js_buf line;
-	int memory; /* ran out */
 } list = {.filter = CLI_FILTER_INIT};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
@@ -155,7 +154,7 @@ static void add_message_line(const struct jobstack_item *item)
 
 static int print_item(void *ctx, const struct jobstack_item *item)
 {
-	const struct cli *cli = ctx;
+	struct cli *cli = ctx;
 
 	js_buf_reset(&list.line);
 	if (cli->json)
@@ -166,10 +165,8 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 		add_table_row(item);
 		add_message_line(item);
 	}
-	list.memory = list.line.failed;
-	(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);
 	list.listed++;
-	return list.memory || ferror(stdout);
+	return list.line.failed || cli_write(cli, &list.line) != 0;
 }
 
 static void say_nothing_matches(const struct cli *cli)
@@ -195,9 +192,9 @@ static int list_entries(struct cli *cli)
 			       (list.filter.f.states == 0 || (list.filter.f.states & JOBSTACK_IS_DEAD) != 0)) ||
 			      view_fields_have(&list.fields, "err_tail");
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
-	if (list.memory)
-		(void)js_error_memory(&cli->error);
-	if (status == JOBSTACK_ESTOPPED && !list.memory)
+	if (list.line.failed)
+		status = js_error_memory(&cli->error);
+	if (status == JOBSTACK_ESTOPPED)
 		status = CLI_YES; /* the output is closed: cli_end tells */
 	else if (status != 0)
 		status = cli_fail(cli);
@@ -206,7 +203,6 @@ static int list_entries(struct cli *cli)
 		status = CLI_NO;
 	}
 	cli_filter_free(&list.filter);
-	js_buf_free(&list.line);
 	return status;
 }
 
