@@ -44,8 +44,9 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_CONNECT_TIMEOUT, CLI_JSON, CLI_HELP, CLI_VER
 #define CLI_OPTS_YES {'y', "yes", NULL, "do not ask", NULL} /* for cli_confirm */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON", NULL}
 #define CLI_OPTS_END {0, NULL, NULL, NULL, NULL}
-/* The end of most tables. */
-#define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
+/* The end of most tables; the same without --json, or with another row for it. */
+#define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_TEXT
+#define CLI_OPTS_TEXT CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
 
 /* Formats of messages; each takes the stack's name twice. */

@@ -55,9 +55,7 @@ static const struct js_opt table[] = {
 	{0, "after", "CURSOR", "print the attempts after the one with this cursor; 0: from the first",
 	 CLI_WORD(&export.o.after)},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl", NULL},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_TEXT};
 
 /* ------------------------------------------------------------------------------------------------------- options */
 

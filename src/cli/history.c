@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "cli/item.h"
 #include "insight/tally.h"
 #include "view/fields.h"
 #include "view/json.h"
@@ -31,6 +32,7 @@ static struct history {
 	struct cli *cli;
 	const char *word;
 	const char *stack, *version; /* of the event that comes; the version may be NULL */
+	unsigned state;		     /* of the entry that is looked at */
 	struct place *place;	     /* of the file */
 	size_t places, room;
 	struct js_buf line;
@@ -168,24 +170,25 @@ static int take_event(void *ctx, const char *stack, const char *version, const s
 /* What attempts that have ended do not say: the entry waits, runs, or was given up. */
 static int take_state(void *ctx, const struct jobstack_item *i)
 {
+	struct history *h = ctx;
+
+	h->state = i->state;
 	if (i->state == JOBSTACK_IS_DONE)
 		return 0;
-	return print_event(ctx, i, i->state == JOBSTACK_IS_RUNNING ? NULL : view_state_word(i->state));
+	return print_event(h, i, i->state == JOBSTACK_IS_RUNNING ? NULL : view_state_word(i->state));
 }
 
 static int show_state(struct history *h, const struct place *place)
 {
 	const struct jobstack_item gone = {.entry = place->entry};
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	int status;
 
+	h->state = 0;
 	h->stack = place->stack;
 	h->version = NULL;
-	f.entries = &place->entry;
-	f.entries_n = 1;
 	if (place->pruned)
 		return print_event(h, &gone, "pruned") != 0 ? JOBSTACK_ESTOPPED : 0;
-	status = jobstack_list(h->cli->handle, place->stack, &f, take_state, h, &h->cli->error);
+	status = cli_look_at_entry(h->cli, place->stack, place->entry, take_state, h, &h->state);
 	if (status == JOBSTACK_EMISSING) { /* the stack was dropped meanwhile */
 		js_error_clear(&h->cli->error);
 		return 0;

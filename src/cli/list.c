@@ -21,7 +21,7 @@
 static struct listing {
 	struct cli_filter filter;
 	struct view_fields fields;
-	const char *states_arg, *fields_arg; /* of -t and -o, or NULL */
+	const char *fields_arg; /* of -o, or NULL */
 	int nul;
 	uint64_t listed;
 	unsigned columns; /* of the terminal; 0: it is none */
@@ -30,12 +30,11 @@ static struct listing {
 } list = {.filter = CLI_FILTER_INIT};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{'t', "state", "STATES",
-	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
-	 "all if entries are named);\nfailed and lost select by how the last attempt ended, whatever the\nstate of the "
-	 "entry is now",
-	 CLI_WORD(&list.states_arg)},
-	CLI_OPTS_FILTER(&list.filter),
+	CLI_OPTS_FILTER(&list.filter, "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or "
+				      "all (default: running,dead; "
+				      "all if entries are named);\nfailed and lost select by how the last attempt "
+				      "ended, whatever the\nstate of the "
+				      "entry is now"),
 	{'o', "fields", "FIELDS",
 	 "print only these fields (FIELDS: names separated by commas), with tabs between them and - for an unknown "
 	 "value:" VIEW_FIELD_NAMES,
@@ -50,12 +49,10 @@ static int check_list(struct cli *cli)
 
 	if (list.nul && cli->json)
 		return cli_usage(cli, "--json and -0 can't be used together");
-	if (list.states_arg != NULL)
-		status = cli_states(cli, list.states_arg, &list.filter.f.states);
-	else if (cli->words_n == 0)
+	if (list.filter.states_arg == NULL && cli->words_n == 0)
 		list.filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
-	JS_THEN(status, cli_filter_end(cli, &list.filter));
-	if (status == 0 && (list.fields_arg != NULL || list.nul))
+	JS_TRY(cli_filter_end(cli, &list.filter));
+	if (list.fields_arg != NULL || list.nul)
 		status = cli_fields(cli, list.fields_arg != NULL ? list.fields_arg : "datapath", &list.fields);
 	else if (cli->json)
 		view_fields_all(&list.fields);
@@ -171,9 +168,9 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 
 static void say_nothing_matches(const struct cli *cli)
 {
-	const char *fits = list.filter.given ? " and matches the other options" : "";
+	const char *fits = cli_filter_given(&list.filter) ? " and matches the other options" : "";
 
-	if (list.states_arg != NULL || list.filter.f.entries != NULL)
+	if (list.filter.states_arg != NULL || list.filter.f.entries != NULL)
 		cli_say(cli, "no entry of the stack \"%s\" is in these states%s", cli->stack, fits);
 	else
 		cli_say(cli,
@@ -184,7 +181,7 @@ static void say_nothing_matches(const struct cli *cli)
 
 static int list_entries(struct cli *cli)
 {
-	int status = cli_filter_entries(cli, &list.filter, NULL);
+	int status = cli_filter_entries(cli, &list.filter, 0);
 
 	list.columns = view_columns(stdout);
 	list.colours = view_colours(stdout);
@@ -202,7 +199,6 @@ static int list_entries(struct cli *cli)
 		say_nothing_matches(cli);
 		status = CLI_NO;
 	}
-	cli_filter_free(&list.filter);
 	return status;
 }
 
