@@ -28,9 +28,8 @@ struct cancelling {
 	size_t n, room;
 	int failed;
 	struct js_set_query query;
-	/* the span that is cut: those of its entries that go, and those between them */
-	struct js_set set;
-	uint64_t ids[JS_IDS_MAX], take[JS_GROUP_MAX], between[JS_GROUP_MAX * FEW];
+	/* the span that is cut (the only one of the page): those of its entries that go, and those between them */
+	uint64_t take[JS_GROUP_MAX], between[JS_GROUP_MAX * FEW];
 	size_t take_n, from, to; /* the places of the first and last that go: numbers, or places in the list */
 };
 
@@ -118,17 +117,6 @@ static int find_unstarted(struct cancelling *c, size_t *found, struct jobstack_e
 	return status;
 }
 
-static void take_set(void *ctx, const struct js_set *set)
-{
-	struct cancelling *c = ctx;
-
-	if (set == NULL)
-		return;
-	c->set = *set;
-	if (set->ids != NULL)
-		c->set.ids = memcpy(c->ids, set->ids, set->n * sizeof(*set->ids));
-}
-
 static int is_found(const struct cancelling *c, uint64_t entry)
 {
 	size_t at = js_span_find(c->found, c->n, sizeof(*c->found), entry);
@@ -140,7 +128,7 @@ static int is_found(const struct cancelling *c, uint64_t entry)
  * the row that is there. */
 static void choose_entries(struct cancelling *c)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	size_t low = js_span_find(c->found, c->n, sizeof(*c->found), s->first),
 	       high = js_span_find(c->found, c->n, sizeof(*c->found), s->last + 1), first = 0, last = 0;
 
@@ -171,7 +159,7 @@ static void choose_entries(struct cancelling *c)
 /* Spans for what is between the first and the last entry that go. */
 static void keep_between(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	size_t n = 0;
 
 	for (size_t i = c->from, t = 0; s->ids != NULL && i <= c->to; i++)
@@ -197,7 +185,7 @@ static void keep_between(struct cancelling *c, struct js_sql *sql, const struct 
 /* " WHERE ...": the span, if it has not changed but for what pops cut off its end. */
 static void same_span(const struct cancelling *c, struct js_sql *sql)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	const struct js_place *p = &s->place;
 	char text[JS_IDS_MAX * JS_IDS_WIDTH];
 
@@ -219,7 +207,7 @@ static void same_span(const struct cancelling *c, struct js_sql *sql)
  * read again. */
 static void cut_sql(struct cancelling *c, struct js_sql *sql)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	const struct js_place *p = &s->place;
 	const uint64_t lo = s->ids == NULL ? s->first : s->lo, hi = lo + s->n - 1;
 	const int lifo = c->r.from.lifo, stays = lifo ? c->from > lo : c->to < hi,
@@ -256,7 +244,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 /* Cancels what was chosen of the span. */
 static int cancel_in_span(struct cancelling *c, struct jobstack_error *error)
 {
-	const struct js_place *p = &c->set.place;
+	const struct js_place *p = &c->query.set->place;
 	struct js_sql sql = {0};
 	int lost, status;
 
@@ -296,8 +284,9 @@ static int cancel_in_class(struct cancelling *c, unsigned class, struct jobstack
 				   .last_class = class,
 				   .filter = &found,
 				   .page = 1,
-				   .fn = take_set,
-				   .ctx = c};
+				   .set = q->set,
+				   .rows = q->rows,
+				   .room = q->room};
 	js_sets_begin(q);
 	for (;;) {
 		JS_TRY(js_sets_page(q, error));
@@ -362,6 +351,7 @@ int jobstack_cancel(struct jobstack *handle, const char *stack, const struct job
 	c->note = o.note;
 	JS_THEN(status, js_requeue_run(&c->r, stack, error));
 	js_grow_out(result, &c->r.result);
+	js_sets_free(&c->query);
 	free(c->found);
 	free(c);
 	return status;
