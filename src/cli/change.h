@@ -27,10 +27,10 @@ struct cli_change {
 	int silent;	  /* do not say which are refused */
 	/* Called before the entries are looked at; may be NULL.  0, or a JOBSTACK_E code with cli->error filled. */
 	int (*begin)(struct cli *cli, struct cli_change *change);
+	/* Changes what FILTER chooses, or with DRY_RUN only counts it.  0, or a JOBSTACK_E code, likewise. */
 	int (*act)(struct cli *cli, const struct cli_change *change, const struct jobstack_filter *filter, int dry_run,
 		   struct jobstack_requeue_result *result);
-	/* Appends what a named entry is that is not chosen: "is running".  0: it is counted in OTHERS and as settled.
-	 */
+	/* Appends what a named entry is that is not chosen: "is running".  0: it counts in OTHERS, and is settled. */
 	int (*refuse)(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out);
 	struct jobstack_requeue_result result;
 };
@@ -39,6 +39,6 @@ struct cli_change {
  * with the reason printed. */
 int cli_change_check(struct cli *cli, const struct cli_change *change);
 
-/* Does all of it.  Returns the exit status, with the reason printed: CLI_YES, CLI_NO if nothing was changed (or, with
- * `settled`, had to be), CLI_USAGE if a named entry is missing. */
+/* Does all of it.  Returns the exit status, with the reason printed: CLI_YES, CLI_NO if nothing was changed and OTHERS
+ * is 0, CLI_USAGE if a named entry is missing. */
 int cli_change_run(struct cli *cli, struct cli_change *change);

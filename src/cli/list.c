@@ -30,11 +30,10 @@ static struct listing {
 } list = {.filter = CLI_FILTER_INIT};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	CLI_OPTS_FILTER(&list.filter, "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or "
-				      "all (default: running,dead; "
-				      "all if entries are named);\nfailed and lost select by how the last attempt "
-				      "ended, whatever the\nstate of the "
-				      "entry is now"),
+	CLI_OPTS_FILTER(&list.filter,
+			"ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: "
+			"running,dead; all if entries are named);\nfailed and lost select by how the last attempt "
+			"ended, whatever the\nstate of the entry is now"),
 	{'o', "fields", "FIELDS",
 	 "print only these fields (FIELDS: names separated by commas), with tabs between them and - for an unknown "
 	 "value:" VIEW_FIELD_NAMES,

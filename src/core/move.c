@@ -34,7 +34,7 @@ static int check_target(const struct moving *m, struct jobstack_error *error)
 	return 0;
 }
 
-/* Finds the other stack, if it is there. */
+/* Finds the other stack, if it is there, and checks it. */
 static int find_target(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct moving *m = (struct moving *)r;

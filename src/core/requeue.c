@@ -218,8 +218,8 @@ static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, co
 	js_sql_add(sql, ";");
 }
 
-/* That try would have taken all, so if some are left, somebody else took the others.  If the stack was dropped, this is
- * not known. */
+/* A try whose reply was lost would have taken all, so if some are left, somebody else took the others.  If the stack
+ * was dropped, this is not known. */
 static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
