@@ -44,8 +44,9 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_CONNECT_TIMEOUT, CLI_JSON, CLI_HELP, CLI_VER
 #define CLI_OPTS_YES {'y', "yes", NULL, "do not ask", NULL} /* for cli_confirm */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON", NULL}
 #define CLI_OPTS_END {0, NULL, NULL, NULL, NULL}
-/* The end of most tables. */
-#define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
+/* The end of most tables; the same without --json, or with another row for it. */
+#define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_TEXT
+#define CLI_OPTS_TEXT CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
 
 /* Formats of messages; each takes the stack's name twice. */
@@ -70,6 +71,7 @@ struct cli {
 	size_t words_n;
 	struct jobstack *handle;
 	struct jobstack_error error;
+	int write_errno; /* why standard output could not be written, at first; 0: it could */
 };
 
 /* What one of a command's own options does: the last member of its row in the table, made by one of the macros below.
@@ -167,6 +169,9 @@ int cli_print_json(json_t *object);
 
 /* The same for an object with these members (view/json.h). */
 #define CLI_PRINT(...) cli_print_json(VIEW_OBJECT(__VA_ARGS__))
+
+/* Writes to standard output, or flushes it with NULL: 0; -1 if that failed, now or before.  cli_end reports it. */
+int cli_write(struct cli *cli, const struct js_buf *text);
 
 /* As cli_fail, for memory that ran out. */
 int cli_no_memory(struct cli *cli);

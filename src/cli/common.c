@@ -471,16 +471,26 @@ int cli_answer(const struct cli *cli)
 	return CLI_NO;
 }
 
+int cli_write(struct cli *cli, const struct js_buf *text)
+{
+	const size_t len = text == NULL ? 0 : text->len;
+
+	if (cli->write_errno == 0 && (fwrite(len > 0 ? text->data : "", 1, len, stdout) != len ||
+				      (text == NULL && (fflush(stdout) != 0 || ferror(stdout)))))
+		cli->write_errno = errno != 0 ? errno : EIO;
+	return cli->write_errno == 0 ? 0 : -1;
+}
+
 int cli_end(struct cli *cli, int status)
 {
 	static int reported;
 
 	jobstack_free(cli->handle);
 	cli->handle = NULL;
-	if (fflush(stdout) != 0 || ferror(stdout)) {
+	if (cli_write(cli, NULL) != 0) {
 		cli_die_by_signal(); /* a signal ends a write that waits */
-		if (errno != EPIPE && !reported)
-			cli_tell(cli, "can't write the output: %s", strerror(errno));
+		if (cli->write_errno != EPIPE && !reported)
+			cli_tell(cli, "can't write the output: %s", strerror(cli->write_errno));
 		reported = 1;
 		return status == CLI_YES ? CLI_BUG : status;
 	}

@@ -11,7 +11,6 @@
 #include "view/record.h"
 #include "view/words.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,10 +26,10 @@ static struct exporting {
 	struct view_fields fields;
 	const char *states_arg, *fields_arg, *since_arg;
 	int format, follow;
+	struct cli *cli;
 	struct js_buf out;
 	struct cli_progress progress;
 	uint64_t rows, entries, last;
-	int write_errno; /* why the output could not be written; 0: it could */
 } export = {.o = JOBSTACK_EXPORT_OPTIONS_INIT, .format = -1};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
@@ -51,9 +50,7 @@ static const struct js_opt table[] = {
 	{0, "after", "CURSOR", "print the attempts after the one with this cursor; 0: from the first",
 	 CLI_WORD(&export.o.after)},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl", NULL},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_TEXT};
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
@@ -118,17 +115,10 @@ static int check_export(struct cli *cli)
 /* Writes what has been gathered; -1: that failed, once and for all. */
 static int write_out(struct exporting *x)
 {
-	if (x->write_errno == 0 && x->out.len > 0 && fwrite(x->out.data, 1, x->out.len, stdout) != x->out.len)
-		x->write_errno = errno != 0 ? errno : EIO;
-	js_buf_reset(&x->out);
-	return x->write_errno == 0 ? 0 : -1;
-}
+	const int status = cli_write(x->cli, &x->out);
 
-static int flush_out(struct exporting *x)
-{
-	if (fflush(stdout) != 0)
-		x->write_errno = errno != 0 ? errno : EIO;
-	return x->write_errno == 0 ? 0 : -1;
+	js_buf_reset(&x->out);
+	return status;
 }
 
 /* A record of the stream begins with its cursor. */
@@ -153,7 +143,7 @@ static int add_record(void *ctx, const struct jobstack_item *item)
 	struct exporting *x = ctx;
 
 	if (item == NULL) /* nothing more to read at the moment */
-		return write_out(x) != 0 || flush_out(x) != 0 || cli_stop;
+		return write_out(x) != 0 || cli_write(x->cli, NULL) != 0 || cli_stop;
 	if (x->format == CSV)
 		add_csv(x, item);
 	else
@@ -174,7 +164,7 @@ static int print_export(struct cli *cli)
 	struct exporting *x = &export;
 	int status;
 
-	x->progress.cli = cli;
+	x->progress.cli = x->cli = cli;
 	x->progress.begun = isatty(STDOUT_FILENO); /* and not on: it would be in the way of rows on the same terminal */
 	if (x->format == CSV && (x->follow || x->o.after != NULL))
 		js_buf_str(&x->out, "cursor,");
@@ -186,7 +176,7 @@ static int print_export(struct cli *cli)
 	else if (status != JOBSTACK_EMISSING && status != JOBSTACK_EUSAGE) /* nothing was read: no header */
 		(void)write_out(x); /* after an error too, whole rows are printed */
 	cli_progress_end(&x->progress);
-	if (x->write_errno != 0)
+	if (cli->write_errno != 0)
 		status = CLI_YES; /* cli_end tells, and makes it what it is */
 	else if (status != 0)
 		status = cli_fail(cli);
@@ -195,10 +185,6 @@ static int print_export(struct cli *cli)
 			"%" PRIu64 " attempts of %" PRIu64 " entries: `--what entries` prints one row for each entry",
 			x->rows, x->entries);
 	js_buf_free(&x->out);
-	/* the first error counts, not what errno is by the time that the connection has been closed */
-	jobstack_free(cli->handle);
-	cli->handle = NULL;
-	errno = x->write_errno;
 	return status;
 }
 

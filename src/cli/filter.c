@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The options that choose entries.  Promise: what no entry can be is refused here, with words, and not answered with
- * "none".
+ * Choosing entries.  Promise: what no entry can be is refused here, with words, and not answered with "none".
  */
 #include "cli/filter.h"
 
@@ -98,49 +97,66 @@ static int take_each(struct cli *cli, struct cli_filter *f, const char *arg,
 	return status;
 }
 
-static int take_age(struct cli *cli, const char *option, const char *arg, int64_t *us)
-{
-	if (js_num_duration(arg, us) == 0 && *us > 0)
-		return 0;
-	return cli_usage(cli, "--%s takes a time like 90s, 15m, 2h or 7d, at most 366d, not \"%s\"", option, arg);
-}
-
 int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct cli_filter *f = ctx;
-	const char *why;
 
-	f->given = 1;
-	switch (key) {
-	case CLI_MATCH:
-		why = js_glob_fault(arg, strlen(arg));
-		if (why != NULL)
-			return cli_usage(cli, "--match: \"%s\" is an invalid glob: %s", arg, why);
-		f->f.match = arg;
-		return 0;
-	case CLI_EXIT: return take_each(cli, f, arg, take_exit);
-	case CLI_SIGNAL: return take_each(cli, f, arg, take_signal);
-	case CLI_NODE: return take_each(cli, f, arg, take_node);
-	case CLI_REASON:
-		f->f.reason = arg;
-		return *arg != '\0' ? 0 : cli_usage(cli, "--reason takes a part of a reason, not an empty string");
-	case CLI_PROGRAM:
-		f->program = arg;
-		return *arg != '\0' && strspn(arg, "0123456789abcdef") == strlen(arg)
-			       ? 0
-			       : cli_usage(cli,
-					   "--program takes the first digits of a version that `jobstack list -o "
-					   "program` prints, not \"%s\"",
-					   arg);
-	case CLI_PROGRAM_CHANGED: f->changed = 1; return 0;
-	case CLI_OLDER: return take_age(cli, "older-than", arg, &f->f.older_us);
-	default: return take_age(cli, "newer-than", arg, &f->f.newer_us);
+	if (key == 't') {
+		f->states_arg = arg;
+		return cli_states(cli, arg, &f->f.states);
 	}
+	return take_each(cli, f, arg, key == CLI_EXIT ? take_exit : key == CLI_SIGNAL ? take_signal : take_node);
 }
 
-/* Gives the filter its lists. */
-static int point_lists(struct cli *cli, struct cli_filter *f)
+/* Whether it asks how the last attempt ended. */
+static int asks_for_end(const struct cli_filter *f)
 {
+	return f->exits.len + f->signals.len > 0 || f->f.reason != NULL || f->f.older_us + f->f.newer_us > 0 ||
+	       f->program != NULL || f->changed;
+}
+
+int cli_filter_given(const struct cli_filter *f)
+{
+	return asks_for_end(f) || f->f.match != NULL || f->nodes.len > 0;
+}
+
+/* Refuses values that are none. */
+static int check_values(struct cli *cli, const struct cli_filter *f)
+{
+	const char *why = f->f.match != NULL ? js_glob_fault(f->f.match, strlen(f->f.match)) : NULL;
+
+	if (why != NULL)
+		return cli_usage(cli, "--match: \"%s\" is an invalid glob: %s", f->f.match, why);
+	if (f->program != NULL && (*f->program == '\0' || strspn(f->program, "0123456789abcdef") != strlen(f->program)))
+		return cli_usage(cli,
+				 "--program takes the first digits of a version that `jobstack list -o program` "
+				 "prints, not \"%s\"",
+				 f->program);
+	return 0;
+}
+
+int cli_filter_end(struct cli *cli, struct cli_filter *f)
+{
+	const unsigned states = f->f.states;
+
+	JS_TRY(check_values(cli, f));
+	if (f->exits.len > 0 && f->signals.len > 0)
+		return cli_usage(
+			cli,
+			"--exit and --signal can't be used together: an attempt ends with an exit code or by a signal");
+	if (f->f.older_us > 0 && f->f.newer_us > 0 && f->f.older_us >= f->f.newer_us)
+		return cli_usage(cli, "--older-than must be shorter than --newer-than, or nothing can match both");
+	if (asks_for_end(f) && states != 0 && (states & ~(JOBSTACK_IS_RUNNING | JOBSTACK_IS_HELD)) == 0)
+		return cli_usage(
+			cli,
+			"these options select by how the last attempt ended, but %s entries have no attempt that "
+			"has ended",
+			(states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");
+	if (f->exits.len + f->signals.len > 0 && states == JOBSTACK_IS_LOST)
+		return cli_usage(cli, "--%s can't be used with -t lost: a lost attempt has no exit status",
+				 f->exits.len > 0 ? "exit" : "signal");
+	if (f->nodes.len > 0 && states == JOBSTACK_IS_HELD)
+		return cli_usage(cli, "--node can't be used with -t held: held entries have no attempts yet");
 	f->f.exit_codes = (const struct jobstack_range *)(const void *)f->exits.data;
 	f->f.exit_codes_n = f->exits.len / sizeof(*f->f.exit_codes);
 	f->f.signals = (const int32_t *)(const void *)f->signals.data;
@@ -148,35 +164,6 @@ static int point_lists(struct cli *cli, struct cli_filter *f)
 	f->f.nodes = (const char *const *)(const void *)f->nodes.data;
 	f->f.nodes_n = f->nodes.len / sizeof(*f->f.nodes);
 	return f->exits.failed || f->signals.failed || f->nodes.failed ? cli_no_memory(cli) : 0;
-}
-
-int cli_filter_end(struct cli *cli, struct cli_filter *f)
-{
-	const char *ended = f->exits.len > 0	  ? "--exit"
-			    : f->signals.len > 0  ? "--signal"
-			    : f->f.reason != NULL ? "--reason"
-			    : f->f.older_us > 0	  ? "--older-than"
-			    : f->f.newer_us > 0	  ? "--newer-than"
-			    : f->program != NULL  ? "--program"
-			    : f->changed	  ? "--program-changed"
-						  : NULL;
-	unsigned states = f->f.states;
-
-	if (f->exits.len > 0 && f->signals.len > 0)
-		return cli_usage(
-			cli,
-			"--exit and --signal can't be used together: an attempt ends with an exit code or by a signal");
-	if (f->f.older_us > 0 && f->f.newer_us > 0 && f->f.older_us >= f->f.newer_us)
-		return cli_usage(cli, "--older-than must be shorter than --newer-than, or nothing can match both");
-	if (ended != NULL && states != 0 && (states & ~(JOBSTACK_IS_RUNNING | JOBSTACK_IS_HELD)) == 0)
-		return cli_usage(
-			cli, "%s selects by how the last attempt ended, but %s entries have no attempt that has ended",
-			ended, (states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");
-	if (f->exits.len + f->signals.len > 0 && states == JOBSTACK_IS_LOST)
-		return cli_usage(cli, "%s can't be used with -t lost: a lost attempt has no exit status", ended);
-	if (f->nodes.len > 0 && states == JOBSTACK_IS_HELD)
-		return cli_usage(cli, "--node can't be used with -t held: held entries have no attempts yet");
-	return point_lists(cli, f);
 }
 
 /* The versions of the program that were asked for. */
@@ -211,26 +198,47 @@ static int find_programs(struct cli *cli, struct cli_filter *f)
 	return status;
 }
 
-int cli_filter_entries(struct cli *cli, struct cli_filter *f, uint64_t *missing)
+/* Reports a word that names no entry, if the others will do. */
+static int report_missing(struct cli *cli, struct cli_filter *f, int status)
 {
-	int status = cli->words_n > 0 ? cli_entries(cli, &f->entries, &f->f.entries_n, missing) : 0;
+	const char *what;
 
-	if (f->program != NULL || f->changed)
-		JS_THEN(status, find_programs(cli, f));
-
-	f->f.entries = f->f.entries_n > 0 ? f->entries : NULL;
-	return status;
+	if (status != JOBSTACK_EMISSING || cli->error.server_errno != JOBSTACK_WHY_NO_ENTRY)
+		return status;
+	what = cli_remedy(cli);
+	cli_tell(cli, "%s%s%s", cli->error.text, what == NULL ? "" : ": ", what == NULL ? "" : what);
+	js_error_clear(&cli->error);
+	f->missing++;
+	return 0;
 }
 
-void cli_filter_free(struct cli_filter *f)
+int cli_filter_entries(struct cli *cli, struct cli_filter *f, int some)
 {
-	char **names = (char **)(void *)f->nodes.data;
+	struct cli_numbers named = {0};
+	size_t once = 0;
+	uint64_t entry;
+	int status;
 
-	for (size_t i = 0; i < f->nodes.len / sizeof(*names); i++)
-		free(names[i]);
-	js_buf_free(&f->exits);
-	js_buf_free(&f->signals);
-	js_buf_free(&f->nodes);
-	js_buf_free(&f->programs);
-	free(f->entries);
+	for (size_t i = 0; i < cli->words_n; i++) {
+		status = cli_entry(cli, cli->words[i], &entry);
+		if (status == 0 && cli_numbers_add(&named, entry) != 0)
+			status = js_error_memory(&cli->error);
+		if (status != 0 && (!some || report_missing(cli, f, status) != 0)) {
+			free(named.at);
+			return status;
+		}
+	}
+	if (named.n > 0)
+		qsort(named.at, named.n, sizeof(*named.at), js_num_order);
+	for (size_t i = 0; i < named.n; i++)
+		if (once == 0 || named.at[once - 1] != named.at[i])
+			named.at[once++] = named.at[i];
+	f->f.entries = named.at;
+	f->f.entries_n = once;
+	return f->program != NULL || f->changed ? find_programs(cli, f) : 0;
+}
+
+int cli_filter_names(const struct cli_filter *f)
+{
+	return f->f.entries_n > 0 || f->missing > 0;
 }

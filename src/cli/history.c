@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "cli/item.h"
 #include "insight/tally.h"
 #include "view/json.h"
 #include "view/record.h"
@@ -13,7 +14,6 @@
 #include "view/version.h"
 #include "view/words.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +32,11 @@ static struct history {
 	struct cli *cli;
 	const char *word;
 	const char *stack, *version; /* of the event that comes; the version may be NULL */
+	unsigned state;		     /* of the entry that is looked at */
 	struct place *place;	     /* of the file */
 	size_t places, room;
 	struct js_buf line;
-	int failed;	 /* memory ran out */
-	int write_errno; /* why the output could not be written; 0: it could */
+	int failed; /* memory ran out */
 } history = {.limit = UINT64_MAX};
 static const struct js_opt table[] = {{0, "duplicates", NULL,
 				       "list files that are in more than one entry, of one stack or several",
@@ -138,10 +138,8 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 static int write_line(struct history *h)
 {
 	h->failed |= h->line.failed;
-	if (!h->failed && fwrite(h->line.data, 1, h->line.len, stdout) != h->line.len)
-		h->write_errno = errno;
 	h->shown++;
-	return h->failed || h->write_errno != 0 || cli_stop;
+	return h->failed || cli_write(h->cli, &h->line) != 0 || cli_stop;
 }
 
 /* Prints an attempt, or, with a STATE, where the entry is now. */
@@ -184,24 +182,25 @@ static int take_event(void *ctx, const char *stack, const char *version, const s
 /* What attempts that have ended do not say: the entry waits, runs, or was given up. */
 static int take_state(void *ctx, const struct jobstack_item *i)
 {
+	struct history *h = ctx;
+
+	h->state = i->state;
 	if (i->state == JOBSTACK_IS_DONE)
 		return 0;
-	return print_event(ctx, i, i->state == JOBSTACK_IS_RUNNING ? NULL : view_state_word(i->state));
+	return print_event(h, i, i->state == JOBSTACK_IS_RUNNING ? NULL : view_state_word(i->state));
 }
 
 static int show_state(struct history *h, const struct place *place)
 {
 	const struct jobstack_item gone = {.entry = place->entry};
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	int status;
 
+	h->state = 0;
 	h->stack = place->stack;
 	h->version = NULL;
-	f.entries = &place->entry;
-	f.entries_n = 1;
 	if (place->pruned)
 		return print_event(h, &gone, "pruned") != 0 ? JOBSTACK_ESTOPPED : 0;
-	status = jobstack_list(h->cli->handle, place->stack, &f, take_state, h, &h->cli->error);
+	status = cli_look_at_entry(h->cli, place->stack, place->entry, take_state, h, &h->state);
 	if (status == JOBSTACK_EMISSING) { /* the stack was dropped meanwhile */
 		js_error_clear(&h->cli->error);
 		return 0;
@@ -301,13 +300,7 @@ static int show_history(struct cli *cli)
 		status = missing = 0; /* it has printed as many as were asked for; or cli_end tells that it can't */
 	if (status >= 0)
 		(void)jobstack_status(cli->handle, NULL, say_pruned, cli, &cli->error);
-	free(h->place);
-	js_buf_free(&h->line);
-	status = status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
-	jobstack_free(cli->handle);
-	cli->handle = NULL;
-	errno = h->write_errno; /* for cli_end */
-	return status;
+	return status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
 }
 
 static const char about[] =

@@ -5,6 +5,7 @@
  */
 #include "cli/item.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "view/words.h"
@@ -14,6 +15,39 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int cli_numbers_add(struct cli_numbers *to, uint64_t entry)
+{
+	if (js_array_grow(&to->at, &to->room, to->n + 1, sizeof(*to->at)) != 0)
+		return 1;
+	to->at[to->n++] = entry;
+	return 0;
+}
+
+static int note_number(void *ctx, const struct jobstack_item *item)
+{
+	return cli_numbers_add(ctx, item->entry);
+}
+
+int cli_numbers_list(struct cli *cli, const struct jobstack_filter *f, struct cli_numbers *found)
+{
+	int status = jobstack_list(cli->handle, cli->stack, f, note_number, found, &cli->error);
+
+	return status == JOBSTACK_ESTOPPED && cli->error.code == 0 ? js_error_memory(&cli->error) : status;
+}
+
+int cli_look_at_entry(struct cli *cli, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
+		      const unsigned *seen)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	int status = 0;
+
+	f.entries = &entry;
+	f.entries_n = f.limit = 1;
+	for (int tries = 0; status == 0 && *seen == 0 && tries < 10; tries++)
+		status = jobstack_list(cli->handle, stack, &f, fn, ctx, &cli->error);
+	return status;
+}
 
 static int stop_at_first(void *ctx, const struct jobstack_item *item)
 {
@@ -46,46 +80,40 @@ static const char *skip_here(const char *word)
 	return word;
 }
 
-/* Entries whose name ends with "/WORD". */
-struct ends {
-	uint64_t entry;
-	int several;
-};
-
-static int note_end(void *ctx, const struct jobstack_item *item)
-{
-	struct ends *e = ctx;
-
-	e->several = e->entry != 0 && e->entry != item->entry;
-	e->entry = item->entry;
-	return e->several;
-}
-
 /* A name without its directory, or without the first of them: 0, JOBSTACK_NOTHING, or an error. */
 static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct cli_numbers found = {0};
 	struct js_buf glob = {0};
-	struct ends ends = {0, 0};
-	int status = JOBSTACK_NOTHING;
+	int status;
 
 	if (word[strspn(word, "0123456789")] == '\0' || word[0] == '/')
-		return status;
+		return JOBSTACK_NOTHING;
 	js_buf_str(&glob, "*/");
 	for (const char *p = word; *p != '\0'; p++) {
 		js_buf_str(&glob, strchr("*?[\\", *p) != NULL ? "\\" : "");
 		js_buf_char(&glob, *p);
 	}
 	f.match = glob.data;
-	status = glob.failed ? js_error_memory(&cli->error)
-			     : jobstack_list(cli->handle, cli->stack, &f, note_end, &ends, &cli->error);
+	f.limit = 2;
+	status = glob.failed ? js_error_memory(&cli->error) : cli_numbers_list(cli, &f, &found);
 	js_buf_free(&glob);
-	if (ends.several)
-		return js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
-				    "several entries of the stack \"%s\" have a name that ends with \"/%.600s\"",
-				    cli->stack, word);
-	*entry = ends.entry;
-	return status == 0 && ends.entry == 0 ? JOBSTACK_NOTHING : status;
+	if (found.n > 1 && found.at[0] != found.at[1])
+		status = js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
+				      "several entries of the stack \"%s\" have a name that ends with \"/%.600s\"",
+				      cli->stack, word);
+	if (found.n > 0)
+		*entry = found.at[0];
+	free(found.at);
+	return status == 0 && found.n == 0 ? JOBSTACK_NOTHING : status;
+}
+
+static int find_name(struct cli *cli, const char *word, uint64_t *entry)
+{
+	const struct jobstack_bytes name = {word, strlen(word)};
+
+	return jobstack_find(cli->handle, cli->stack, name, entry, &cli->error);
 }
 
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
@@ -101,11 +129,9 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 			return status;
 		}
 	}
-	status =
-		jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
+	status = find_name(cli, word, entry);
 	if (status == JOBSTACK_NOTHING && here != word)
-		status = jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){here, strlen(here)}, entry,
-				       &cli->error);
+		status = find_name(cli, here, entry);
 	if (status == JOBSTACK_NOTHING)
 		status = find_by_end(cli, here, entry);
 	if (status == JOBSTACK_NOTHING)
@@ -122,79 +148,32 @@ int cli_check_entry(struct cli *cli)
 						: "only one entry can be given; name a stack with -s");
 }
 
-int cli_entries(struct cli *cli, uint64_t **entries, size_t *entries_n, uint64_t *missing)
-{
-	size_t n = cli->words_n, found = 0, once = 0;
-	int status = 0;
-
-	*entries_n = 0;
-	*entries = calloc(n + 1, sizeof(**entries));
-	if (*entries == NULL)
-		return js_error_memory(&cli->error);
-	for (size_t i = 0; i < n && status == 0; i++) {
-		status = cli_entry(cli, cli->words[i], &(*entries)[found]);
-		if (status == 0)
-			found++;
-		else if (status == JOBSTACK_EMISSING && missing != NULL &&
-			 cli->error.server_errno == JOBSTACK_WHY_NO_ENTRY) {
-			const char *what = cli_remedy(cli);
-
-			cli_tell(cli, "%s%s%s", cli->error.text, what == NULL ? "" : ": ", what == NULL ? "" : what);
-			js_error_clear(&cli->error);
-			++*missing;
-			status = 0;
-		}
-	}
-	if (status != 0) {
-		free(*entries);
-		*entries = NULL;
-		return status;
-	}
-	qsort(*entries, found, sizeof(**entries), js_num_order);
-	for (size_t i = 0; i < found; i++)
-		if (once == 0 || (*entries)[once - 1] != (*entries)[i])
-			(*entries)[once++] = (*entries)[i];
-	*entries_n = once;
-	return 0;
-}
-
 /* -------------------------------------------------------------------------------- what close and renew are about */
 
-struct current {
-	uint32_t running, last; /* attempts; 0: none */
-	int outcome;		/* of the last */
-};
-
-static int note_current(void *ctx, const struct jobstack_item *item)
+/* Keeps the last attempt, of which no text is read afterwards. */
+static int note_last(void *last, const struct jobstack_item *item)
 {
-	struct current *c = ctx;
-
-	if (item->outcome < 0 && item->attempt > 0)
-		c->running = item->attempt;
-	else if (item->attempt > 0) {
-		c->last = item->attempt;
-		c->outcome = item->outcome;
-	}
+	*(struct jobstack_item *)last = *item;
 	return 0;
 }
 
 /* The attempt that runs now.  0, or the exit status. */
 static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 {
-	struct current c = {0, 0, -1};
+	struct jobstack_item last = {.attempt = 0};
 
-	if (jobstack_attempts(cli->handle, cli->stack, entry, note_current, &c, &cli->error) != 0)
+	if (jobstack_attempts(cli->handle, cli->stack, entry, note_last, &last, &cli->error) != 0)
 		return cli_fail(cli);
-	*attempt = c.running;
-	if (c.running > 0)
+	*attempt = last.attempt;
+	if (last.attempt > 0 && last.outcome < 0)
 		return 0;
-	if (c.last == 0)
+	if (last.attempt == 0)
 		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " was never popped", entry);
 	else
 		(void)js_error_set(&cli->error, JOBSTACK_NOTHING,
 				   "entry %" PRIu64 " is not claimed; its last attempt, %" PRIu32
 				   ", was closed as %s (--attempt names another attempt)",
-				   entry, c.last, view_outcome_word(c.outcome));
+				   entry, last.attempt, view_outcome_word(last.outcome));
 	return cli_fail(cli);
 }
 

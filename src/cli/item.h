@@ -17,10 +17,22 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
 /* For a command about one entry: is it named?  0, or the exit status, with the reason printed. */
 int cli_check_entry(struct cli *cli);
 
-/* The entries that cli->words name, ascending, each once, in *ENTRIES (to be freed).  Missing ones are
- * reported on standard error and counted in *MISSING; if that is NULL, the first of them is the error
- * JOBSTACK_EMISSING. */
-int cli_entries(struct cli *cli, uint64_t **entries, size_t *entries_n, uint64_t *missing);
+/* Numbers of entries.  Start it as {0}, and free AT. */
+struct cli_numbers {
+	uint64_t *at;
+	size_t n, room;
+};
+
+/* Appends one: 0, or 1 if there is no memory. */
+int cli_numbers_add(struct cli_numbers *numbers, uint64_t entry);
+
+/* Appends the entries that F chooses, in the order of the list.  0, or a JOBSTACK_E code with cli->error filled. */
+int cli_numbers_list(struct cli *cli, const struct jobstack_filter *f, struct cli_numbers *found);
+
+/* Calls FN with the one ENTRY of STACK, as jobstack_list has it; up to ten times, since an entry that changes its state
+ * meanwhile can be missed.  SEEN is set by FN.  0, or a JOBSTACK_E code with cli->error filled. */
+int cli_look_at_entry(struct cli *cli, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
+		      const unsigned *seen);
 
 /* Which popped entry and attempt close and renew are about: cli->words and --attempt's argument (or NULL).
  * Without a word $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if it is the

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/home.h"
+#include "cli/filter.h"
 #include "cli/item.h"
 #include "process/proc.h"
 #include "view/amount.h"
@@ -51,15 +52,8 @@ static int note_entry(void *ctx, const struct jobstack_item *i)
 
 static int look_at_entry(struct cli *cli, struct target *t)
 {
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	int status = 0;
-
-	f.entries = &t->entry;
-	f.entries_n = 1;
 	t->state = 0;
-	for (int tries = 0; status == 0 && t->state == 0 && tries < 10; tries++) /* on its way it may be missed */
-		status = jobstack_list(cli->handle, cli->stack, &f, note_entry, t, &cli->error);
-	return status;
+	return cli_look_at_entry(cli, cli->stack, t->entry, note_entry, t, &t->state);
 }
 
 int cli_is_here(const struct jobstack_worker_row *w)
@@ -162,22 +156,24 @@ static int wait_for_end(struct cli *cli, struct target *t)
 	return CLI_TIMEOUT;
 }
 
+static struct cli_filter filter = CLI_FILTER_INIT; /* only the entries that are named */
+
 static int kill_entries(struct cli *cli)
 {
-	uint64_t *entries, missing = 0;
 	struct target *t = NULL;
 	int result = CLI_YES;
 	size_t n;
 
-	if (cli_entries(cli, &entries, &n, &missing) != 0)
+	if (cli_filter_entries(cli, &filter, 1) != 0)
 		return cli_fail(cli);
+	n = filter.f.entries_n;
 	t = calloc(n + 1, sizeof(*t));
 	if (t == NULL)
-		result = cli_no_memory(cli);
-	for (size_t i = 0; i < 2 * n && result != CLI_NODB && t != NULL; i++) { /* first all are asked */
+		return cli_no_memory(cli);
+	for (size_t i = 0; i < 2 * n && result != CLI_NODB; i++) { /* first all are asked */
 		int status = 0;
 
-		t[i % n].entry = entries[i % n];
+		t[i % n].entry = filter.f.entries[i % n];
 		if (i < n && cli_stop == 0)
 			status = request_kill(cli, &t[i]);
 		else if (i >= n && t[i % n].asked)
@@ -185,8 +181,7 @@ static int kill_entries(struct cli *cli)
 		result = status > result ? status : result;
 	}
 	free(t);
-	free(entries);
-	return missing > 0 && result <= CLI_NO ? CLI_USAGE : result;
+	return filter.missing > 0 && result <= CLI_NO ? CLI_USAGE : result;
 }
 
 static int check_kill(struct cli *cli)
@@ -199,7 +194,7 @@ static int check_kill(struct cli *cli)
 	return 0;
 }
 
-static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_TEXT};
 static const char about[] =
 	"Ends the command of each ENTRY (number or datapath), on any machine. The command gets TERM, and KILL after "
 	"the worker's\n--grace. The entry is then dead, \"killed by USER\"; `jobstack requeue` runs it again. Waits "

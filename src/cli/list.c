@@ -21,22 +21,19 @@
 static struct listing {
 	struct cli_filter filter;
 	struct view_fields fields;
-	const char *states_arg, *fields_arg; /* of -t and -o, or NULL */
+	const char *fields_arg; /* of -o, or NULL */
 	int nul;
 	uint64_t listed;
 	unsigned columns; /* of the terminal; 0: it is none */
 	int colours;
 	struct js_buf line;
-	int memory; /* ran out */
 } list = {.filter = CLI_FILTER_INIT};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{'t', "state", "STATES",
-	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
-	 "all if entries are named);\nfailed and lost select by how the last attempt ended, whatever the\nstate of the "
-	 "entry is now",
-	 CLI_WORD(&list.states_arg)},
-	CLI_OPTS_FILTER(&list.filter),
+	CLI_OPTS_FILTER(&list.filter,
+			"ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: "
+			"running,dead; all if entries are named);\nfailed and lost select by how the last attempt "
+			"ended, whatever the\nstate of the entry is now"),
 	{'o', "fields", "FIELDS",
 	 "print only these fields (FIELDS: names separated by commas), with tabs between them and - for an unknown "
 	 "value:" VIEW_FIELD_NAMES,
@@ -51,12 +48,10 @@ static int check_list(struct cli *cli)
 
 	if (list.nul && cli->json)
 		return cli_usage(cli, "--json and -0 can't be used together");
-	if (list.states_arg != NULL)
-		status = cli_states(cli, list.states_arg, &list.filter.f.states);
-	else if (cli->words_n == 0)
+	if (list.filter.states_arg == NULL && cli->words_n == 0)
 		list.filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
-	JS_THEN(status, cli_filter_end(cli, &list.filter));
-	if (status == 0 && (list.fields_arg != NULL || list.nul))
+	JS_TRY(cli_filter_end(cli, &list.filter));
+	if (list.fields_arg != NULL || list.nul)
 		status = cli_fields(cli, list.fields_arg != NULL ? list.fields_arg : "datapath", &list.fields);
 	else if (cli->json)
 		view_fields_all(&list.fields);
@@ -155,7 +150,7 @@ static void add_message_line(const struct jobstack_item *item)
 
 static int print_item(void *ctx, const struct jobstack_item *item)
 {
-	const struct cli *cli = ctx;
+	struct cli *cli = ctx;
 
 	js_buf_reset(&list.line);
 	if (cli->json) {
@@ -168,17 +163,15 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 		add_table_row(item);
 		add_message_line(item);
 	}
-	list.memory = list.line.failed;
-	(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);
 	list.listed++;
-	return list.memory || ferror(stdout);
+	return list.line.failed || cli_write(cli, &list.line) != 0;
 }
 
 static void say_nothing_matches(const struct cli *cli)
 {
-	const char *fits = list.filter.given ? " and matches the other options" : "";
+	const char *fits = cli_filter_given(&list.filter) ? " and matches the other options" : "";
 
-	if (list.states_arg != NULL || list.filter.f.entries != NULL)
+	if (list.filter.states_arg != NULL || list.filter.f.entries != NULL)
 		cli_say(cli, "no entry of the stack \"%s\" is in these states%s", cli->stack, fits);
 	else
 		cli_say(cli,
@@ -189,7 +182,7 @@ static void say_nothing_matches(const struct cli *cli)
 
 static int list_entries(struct cli *cli)
 {
-	int status = cli_filter_entries(cli, &list.filter, NULL);
+	int status = cli_filter_entries(cli, &list.filter, 0);
 
 	list.columns = view_columns(stdout);
 	list.colours = view_colours(stdout);
@@ -197,9 +190,9 @@ static int list_entries(struct cli *cli)
 			       (list.filter.f.states == 0 || (list.filter.f.states & JOBSTACK_IS_DEAD) != 0)) ||
 			      view_fields_have(&list.fields, "err_tail");
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
-	if (list.memory)
-		(void)js_error_memory(&cli->error);
-	if (status == JOBSTACK_ESTOPPED && !list.memory)
+	if (list.line.failed)
+		status = js_error_memory(&cli->error);
+	if (status == JOBSTACK_ESTOPPED)
 		status = CLI_YES; /* the output is closed: cli_end tells */
 	else if (status != 0)
 		status = cli_fail(cli);
@@ -207,8 +200,6 @@ static int list_entries(struct cli *cli)
 		say_nothing_matches(cli);
 		status = CLI_NO;
 	}
-	cli_filter_free(&list.filter);
-	js_buf_free(&list.line);
 	return status;
 }
 

@@ -6,7 +6,6 @@
  */
 #include "cli/cli.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/filter.h"
@@ -211,32 +210,31 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 static uint64_t attempt;
 static int only_out, only_err, follow;
 static struct cli_filter filter = CLI_FILTER_INIT;
-static const char *states;
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{'t', "state", "STATES", "all entries in these states: dead, done, failed, lost, ... or all",
-	 CLI_WORD(&states)},
-	CLI_OPTS_FILTER(&filter),
+	CLI_OPTS_FILTER(&filter, "all entries in these states: dead, done, failed, lost, ... or all"),
 	{0, "attempt", "N", "the attempt (default: the last one that has output)",
 	 CLI_NUMBER(&attempt, 1, UINT32_MAX, "a number from 1 on")},
 	{'f', "follow", NULL, "of an entry that is running: print its output as it comes, until it ends",
 	 CLI_FLAG(&follow)},
 	{0, "stdout", NULL, "only its standard output", CLI_FLAG(&only_out)},
 	{0, "stderr", NULL, "only its standard error, printed to standard output", CLI_FLAG(&only_err)},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_TEXT};
+
+/* Whether entries are selected, and not only named. */
+static int selects(void)
+{
+	return filter.states_arg != NULL || cli_filter_given(&filter);
+}
 
 static int check_logs(struct cli *cli)
 {
 	if (only_out && only_err)
 		return cli_usage(cli, "--stdout and --stderr can't be used together: without them both are printed");
-	if (follow && (cli->words_n != 1 || states != NULL || filter.given || attempt != 0))
+	if (follow && (cli->words_n != 1 || selects() || attempt != 0))
 		return cli_usage(cli, "--follow takes one entry, by its number or datapath");
-	if (cli->words_n == 0 && states == NULL && !filter.given)
+	if (cli->words_n == 0 && !selects())
 		return cli_usage(cli, "name entries by number or datapath, or select them, as in -t dead");
-	if (states != NULL)
-		JS_TRY(cli_states(cli, states, &filter.f.states));
 	return cli_filter_end(cli, &filter);
 }
 
@@ -368,41 +366,10 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 	return status == 0 ? 0 : cli_fail(cli);
 }
 
-/* The entries, in the order in which they are printed. */
-struct chosen {
-	uint64_t *entry;
-	size_t n, room;
-};
-
-static int note_chosen(void *ctx, const struct jobstack_item *item)
-{
-	struct chosen *c = ctx;
-
-	if (js_array_grow(&c->entry, &c->room, c->n + 1, sizeof(*c->entry)) != 0)
-		return 1;
-	c->entry[c->n++] = item->entry;
-	return 0;
-}
-
-/* 0, or a JOBSTACK_E code with cli->error filled. */
-static int choose_entries(struct cli *cli, struct chosen *c)
-{
-	int status = cli_filter_entries(cli, &filter, NULL);
-
-	if (states == NULL && !filter.given) {
-		c->entry = filter.entries;
-		filter.entries = NULL; /* they are freed with C */
-		c->n = filter.f.entries_n;
-		return status;
-	}
-	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &filter.f, note_chosen, c, &cli->error));
-	return status == JOBSTACK_ESTOPPED ? js_error_memory(&cli->error) : status;
-}
-
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
-	const int one_word = cli->words_n == 1 && states == NULL && !filter.given;
+	const int one_word = cli->words_n == 1 && !selects();
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
 	if (status == 0 &&
@@ -464,9 +431,15 @@ static void end_pager(void)
 
 static int print_logs(struct cli *cli)
 {
-	struct chosen c = {0};
-	int status = choose_entries(cli, &c) == 0 ? 0 : cli_fail(cli), one;
+	struct cli_numbers c = {0};
+	int status = cli_filter_entries(cli, &filter, 0), one;
 
+	if (status == 0 && (selects() || filter.f.limit > 0)) /* in the order of the list */
+		status = cli_numbers_list(cli, &filter.f, &c);
+	else
+		c = (struct cli_numbers){(uint64_t *)(uintptr_t)filter.f.entries, filter.f.entries_n, 0};
+	if (status != 0)
+		status = cli_fail(cli);
 	if (status == 0 && c.n == 0) {
 		cli_say(cli, "no entry of the stack \"%s\" matches these options", cli->stack);
 		status = CLI_NO;
@@ -476,14 +449,13 @@ static int print_logs(struct cli *cli)
 	shown.err =
 		only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO; /* with a pager, or where both are read */
 	for (size_t i = 0; i < c.n && (i == 0 || status < CLI_NODB); i++) {
-		one = print_entry(cli, c.entry[i]);
+		one = print_entry(cli, c.at[i]);
 		status = one > status ? one : status;
 	}
 	end_pager();
 	if (shown.pager != NULL && status == CLI_BUG)
 		status = CLI_YES; /* the reader has left */
-	free(c.entry);
-	cli_filter_free(&filter);
+	free(c.at);
 	return status;
 }
 

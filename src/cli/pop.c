@@ -41,9 +41,7 @@ static const struct js_opt table[] = {
 	 "it",
 	 CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
 	{CLI_JSON, "json", NULL, "the same as --format json", NULL},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_TEXT};
 
 /* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was
  * silent. */

@@ -56,6 +56,11 @@ static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
 		r->printed[r->printed_n++] = c->worker;
 	r->taken += c->entries;
 	r->dead++;
+	if (r->only != 0) {
+		r->cause = c->cause;
+		(void)snprintf(r->proof, sizeof(r->proof), "%s", c->reason != NULL ? c->reason : "");
+		return;
+	}
 	js_watch_words(c, text, sizeof(text));
 	cli_say(r->cli, "%s", text);
 	if (r->workers != NULL)
@@ -85,6 +90,8 @@ static void note_case(void *ctx, const struct js_watch_case *c)
 {
 	struct cli_recovery *r = ctx;
 
+	if (r->only != 0 && (c->worker != r->only || c->killable))
+		return;
 	if (c->verdict != JS_WATCH_SUSPECT || c->killable) {
 		tell_taken(r, c);
 		return;
@@ -179,7 +186,7 @@ int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 	if (status == 0 && r->longest_us > 0)
 		status = watch_silent(r, &options);
 	r->suspects = r->left_n;
-	for (size_t i = 0; status == 0 && i < r->left_n; i++)
+	for (size_t i = 0; status == 0 && r->only == 0 && i < r->left_n; i++)
 		tell_suspect(r, &r->left[i]);
 	free(r->left);
 	r->left = NULL;

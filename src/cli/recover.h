@@ -11,12 +11,15 @@ struct cli_suspect;
 struct cli_recovery {
 	int dry_run;	 /* only say what would be */
 	int wait;	 /* watch workers that are only silent, however long their leases are */
+	uint64_t only;	 /* look at this worker only, and print nothing about it; 0: at all */
 	json_t *workers; /* gets an object for each worker that was dead, or is suspect; NULL: not wanted */
 	/* the result */
 	uint64_t taken;	   /* entries taken back, or that would be */
 	uint64_t dead;	   /* workers */
 	uint64_t suspects; /* workers that may be dead */
 	int failed;	   /* the exit status for a worker that could not be recovered, which was reported; 0: none */
+	char proof[300];   /* with ONLY: why it is dead, and of what; "": that is not proven */
+	enum jobstack_cause cause;
 	/* its own */
 	struct cli *cli;
 	uint64_t *printed; /* the dead workers that a dry run has printed */

@@ -18,9 +18,7 @@ static const struct js_opt table[] = {CLI_OPTS_STACK,
 				       CLI_WORD(&attempt_arg)},
 				      {0, "lease", "D", "the new lease, from now on (default: as long as before)",
 				       CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
-				      CLI_OPTS_DATABASE,
-				      CLI_OPTS_ALWAYS,
-				      CLI_OPTS_END};
+				      CLI_OPTS_TEXT};
 
 static int renew_lease(struct cli *cli)
 {

@@ -46,78 +46,31 @@ static int read_file(struct cli *cli, struct replay *r)
 	return 0;
 }
 
-/* What the watch is asked about one worker. */
-struct question {
-	struct replay *r;
-	int there;  /* its row has not ended */
-	int silent; /* it is suspect, by the server's clock */
-	int64_t lease_us;
-};
-
-static int note_row(void *ctx, const struct jobstack_worker_row *w)
+static int is_same_worker(void *ctx, const struct jobstack_worker_row *w)
 {
-	struct question *q = ctx;
+	const struct replay *r = ctx;
 
-	if (w->worker == q->r->spool.head.worker) {
-		q->there = 1;
-		q->silent = w->silent_us > w->lease_us;
-		q->lease_us = w->lease_us;
-	}
-	return 0;
+	return w->worker == r->spool.head.worker;
 }
 
-/* Dead: the reason is kept. */
-static void note_proof(void *ctx, const struct js_watch_case *found)
-{
-	struct question *q = ctx;
-
-	if (found->worker == q->r->spool.head.worker && found->verdict == JS_WATCH_WOULD && found->reason != NULL) {
-		q->r->cause = found->cause;
-		(void)snprintf(q->r->proof, sizeof(q->r->proof), "%s", found->reason);
-	}
-}
-
-/* Is it proven that the worker is dead?  By its process, by Slurm or, if its lease is over by the server's clock, by
- * silence, for which it has to be watched.  Nothing is taken from it here: its outcomes come first. */
-static int prove_death(struct cli *cli, struct question *q)
-{
-	const char *stack = q->r->spool.head.stack;
-	struct js_watch_options options = cli_watch_options(note_proof, q, 1);
-	int64_t until = jobstack_now_us() + q->lease_us + JS_SECOND_US;
-	struct js_watch_result result;
-	struct js_watch *watch = NULL;
-	int status;
-
-	status = js_watch_confirm(cli->handle, stack, &options, NULL, &cli->error);
-	if (status != 0 || q->r->proof[0] != '\0' || !q->silent)
-		return status;
-	cli_say(cli,
-		"worker %" PRIu64
-		" has been silent for longer than its lease: watching it for %s to be sure that it is dead",
-		q->r->spool.head.worker, view_duration(q->lease_us).text);
-	status = js_watch_new(&watch, cli->handle, stack, &options, &cli->error);
-	while (status == 0 && q->r->proof[0] == '\0' && jobstack_now_us() < until) {
-		status = js_watch_look(watch, &result, &cli->error);
-		if (status == 0 && q->r->proof[0] == '\0')
-			js_clock_nap((result.next_us < until ? result.next_us : until) - jobstack_now_us(), &cli_stop);
-		if (status == 0 && cli_stop != 0)
-			status = js_error_set(&cli->error, JOBSTACK_ESTOPPED, "stopped");
-	}
-	js_watch_free(watch);
-	return status;
-}
-
-/* May this one be delivered?  0, or an error. */
+/* Whether this one may be delivered: its worker is gone, or known to be dead by its process, by Slurm or by its
+ * silence, for which it has to be watched.  Nothing is taken from it here: its outcomes come first.  0, or an error. */
 static int check_worker_is_gone(struct cli *cli, struct replay *r)
 {
-	struct question q = {.r = r};
-	int status = jobstack_workers(cli->handle, r->spool.head.stack, note_row, &q, &cli->error);
+	struct cli_recovery look = {.dry_run = 1, .wait = 1, .only = r->spool.head.worker};
+	int status;
 
-	if (status != 0 || !q.there || r->spool.left)
-		return status;
-	status = prove_death(cli, &q);
-	if (status != 0 || r->proof[0] != '\0')
-		return status;
+	cli->stack = r->spool.head.stack;
+	status = jobstack_workers(cli->handle, cli->stack, is_same_worker, r, &cli->error);
+	if (status != JOBSTACK_ESTOPPED || cli->error.code != 0)
+		return status; /* 0: its row has ended */
+	if (r->spool.left)
+		return 0;
+	JS_TRY(cli_recover_dead(cli, &look));
+	r->cause = look.cause;
+	(void)snprintf(r->proof, sizeof(r->proof), "%s", look.proof);
+	if (r->proof[0] != '\0')
+		return 0;
 	return js_error_set(
 		&cli->error, JOBSTACK_ECONFLICT,
 		"worker %" PRIu64

@@ -4,328 +4,155 @@
  * first requeues the entries of dead workers, because a user who asks for lost entries means these, too.  Promise: each
  * entry is requeued once, however many do it at once.
  */
-#include "cli/cli.h"
+#include "cli/change.h"
 
 #include "base/clock.h"
 #include "base/num.h"
 #include "cli/again.h"
-#include "cli/filter.h"
 #include "cli/item.h"
-#include "view/json.h"
 #include "cli/recover.h"
 #include "view/words.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REFUSALS 10 /* that are told one by one */
-
-#define REQUEUABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST | JOBSTACK_IS_CANCELLED)
-
 #define MOVABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
+#define REQUEUABLE (MOVABLE | JOBSTACK_IS_DONE | JOBSTACK_IS_CANCELLED)
+#define QUEUED (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD)
 
-static struct request {
-	struct cli_filter filter;
-	const char *to;
-	const char *states_arg; /* of -t, or NULL */
-	int dry_run;
-	uint64_t missing;
-} request = {.filter = CLI_FILTER_INIT};
+static struct cli_filter filter = CLI_FILTER_INIT;
+static struct cli_recovery lost;
+
+static int run_request(struct cli *cli, const struct cli_change *c, const struct jobstack_filter *f, int dry_run,
+		       struct jobstack_requeue_result *result)
+{
+	struct jobstack_move_options move = JOBSTACK_MOVE_OPTIONS_INIT;
+	int status;
+
+	if (c->to == NULL)
+		return jobstack_requeue(cli->handle, cli->stack, f, dry_run, result, &cli->error);
+	move.to = c->to;
+	move.dry_run = dry_run;
+	status = jobstack_move(cli->handle, cli->stack, f, &move, result, &cli->error);
+	if (status == JOBSTACK_ECONFLICT)
+		cli->stack = c->to; /* what is cancelled or being dropped, and what the remedy is about */
+	return status;
+}
+
+static int say_why_not(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out)
+{
+	(void)cli;
+	js_buf_printf(out, (item->state & QUEUED) != 0 ? "is already in the queue (%s)" : "is %s",
+		      view_state_word(item->state));
+	return 1;
+}
+
+/* Takes back what is lost, where that is wanted.  Named entries that are queued because of that are settled. */
+static int take_back(struct cli *cli, struct cli_change *c)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct cli_numbers running = {0}, still = {0};
+	int status = 0;
+
+	f.entries = filter.f.entries;
+	f.entries_n = filter.f.entries_n;
+	f.states = JOBSTACK_IS_RUNNING;
+	if (c->to == NULL && f.entries_n > 0) /* what runs can't go elsewhere */
+		status = cli_numbers_list(cli, &f, &running);
+	if (status == 0 && ((filter.f.states & JOBSTACK_IS_LOST) != 0 || running.n > 0))
+		status = cli_recover_dead(cli, &lost);
+	c->others = lost.taken;
+	if (status == 0 && running.n > 0 && lost.taken > 0 && !c->dry_run) {
+		qsort(running.at, running.n, sizeof(*running.at), js_num_order);
+		f.entries = running.at;
+		f.entries_n = running.n;
+		f.states |= JOBSTACK_IS_DEAD;
+		status = cli_numbers_list(cli, &f, &still);
+		c->settled = running.n - (still.n < running.n ? still.n : running.n);
+	}
+	c->silent = c->settled > 0;
+	free(running.at);
+	free(still.at);
+	return status;
+}
+
+static struct cli_change change = {.filter = &filter,
+				   .able = REQUEUABLE,
+				   .able_as = "dead, lost, failed, cancelled and done",
+				   .done = "requeued",
+				   .matching = "requeueable",
+				   .hint = " (-t done requeues done entries)",
+				   .asks = JOBSTACK_IS_DONE,
+				   .ask = {"run", "done ", " again"},
+				   .other = "taken_back",
+				   .other_as = "recovered from dead workers",
+				   .begin = take_back,
+				   .act = run_request,
+				   .refuse = say_why_not};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{'t', "state", "STATES",
-	 "dead, lost (the worker died), failed (dead, and the last attempt failed), cancelled or done. Default: "
-	 "dead,lost. Named entries: all of these. With --to, --limit or a selecting option: dead",
-	 CLI_WORD(&request.states_arg)},
-	CLI_OPTS_FILTER(&request.filter),
+	CLI_OPTS_FILTER(&filter, "dead, lost (the worker died), failed (dead, and the last attempt failed), cancelled "
+				 "or done. Default: dead,lost. Named entries: all of these. With --to, --limit or a "
+				 "selecting option: dead"),
 	{0, "to", "STACK",
 	 "move dead entries to that stack, as new entries without attempts;\nthe stack is created if it does not "
 	 "exist",
-	 CLI_WORD_ONCE(&request.to)},
-	{0, "dry-run", NULL, "only print what would be done", CLI_FLAG(&request.dry_run)},
+	 CLI_WORD_ONCE(&change.to)},
+	{0, "dry-run", NULL, "only print what would be done", CLI_FLAG(&change.dry_run)},
 	CLI_OPTS_YES,
 	CLI_OPTS_REST};
 
-static int check_states(struct cli *cli, const struct request *r)
+static int check_requeue(struct cli *cli)
 {
-	unsigned states = r->filter.f.states;
+	const unsigned states = filter.f.states;
 
 	if (states == JOBSTACK_IS_RUNNING)
 		return cli_usage(cli, "running entries can't be requeued; if their worker is dead, use -t lost");
 	if (states == JOBSTACK_IS_MOVED)
 		return cli_usage(cli,
 				 "moved entries can't be requeued here: requeue them in the stack to which they moved");
-	if (states == 0 || (states & ~REQUEUABLE) != 0)
-		return cli_usage(cli, "only dead, lost, failed, cancelled and done entries can be requeued, not -t %s",
-				 r->states_arg);
-	return 0;
-}
-
-static int check_to(struct cli *cli, const struct request *r)
-{
-	if (r->to == NULL)
-		return 0;
-	if (strcmp(r->to, cli->stack) == 0)
+	if (change.to != NULL && strcmp(change.to, cli->stack) == 0)
 		return cli_usage(cli, "--to %s is the same stack; without --to the entries go back into its queue",
-				 r->to);
-	if (r->states_arg != NULL && (r->filter.f.states & ~MOVABLE) != 0)
+				 change.to);
+	if (change.to != NULL && (states & ~MOVABLE) != 0)
 		return cli_usage(
 			cli, "--to moves only dead entries; push the names of done entries to %s with `jobstack push`",
-			r->to);
-	return 0;
-}
-
-static int check_requeue(struct cli *cli)
-{
-	struct request *r = &request;
-	int status = 0;
-
-	if (r->states_arg != NULL)
-		status = cli_states(cli, r->states_arg, &r->filter.f.states);
-	if (status == 0 && r->states_arg != NULL)
-		status = check_states(cli, r);
-	JS_THEN(status, check_to(cli, r));
-	return JS_THEN(status, cli_filter_end(cli, &r->filter));
+			change.to);
+	change.done = change.to != NULL ? "moved" : "requeued";
+	if (change.dry_run)
+		change.other_as = "would be recovered from dead workers";
+	lost.dry_run = change.dry_run;
+	return cli_change_check(cli, &change);
 }
 
 /* Without -t.  Entries of dead workers are recovered only if nothing says which entries are meant, or they are named.
  */
-static unsigned default_states(const struct request *r, int named)
+static unsigned default_states(void)
 {
-	if (r->to != NULL)
+	if (change.to != NULL)
 		return JOBSTACK_IS_DEAD;
-	if (named)
+	if (cli_filter_names(&filter))
 		return REQUEUABLE;
-	return r->filter.given || r->filter.f.limit > 0 ? JOBSTACK_IS_DEAD : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
-}
-
-static int count_item(void *ctx, const struct jobstack_item *item)
-{
-	(void)item;
-	++*(uint64_t *)ctx;
-	return 0;
-}
-
-/* How many of the named entries are in STATE; without names, none. */
-static int count_named(struct cli *cli, const struct request *r, unsigned state, uint64_t *n)
-{
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-
-	*n = 0;
-	f.states = state;
-	f.entries = r->filter.entries;
-	f.entries_n = r->filter.f.entries_n;
-	return f.entries_n == 0 ? 0 : jobstack_list(cli->handle, cli->stack, &f, count_item, n, &cli->error);
-}
-
-/* Takes back what is lost, where that is wanted.  *BACK: how many of the named entries are
- * queued now because of that. */
-static int take_back(struct cli *cli, const struct request *r, struct cli_recovery *lost, uint64_t *back)
-{
-	const unsigned states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
-	uint64_t running = 0, before = 0, after = 0;
-	int status = 0;
-
-	*back = 0;
-	if (r->to == NULL) /* what runs can't go elsewhere */
-		status = count_named(cli, r, JOBSTACK_IS_RUNNING, &running);
-	if (status == 0 && running > 0)
-		status = count_named(cli, r, states, &before);
-	if (status == 0 && ((r->filter.f.states & JOBSTACK_IS_LOST) != 0 || running > 0))
-		status = cli_recover_dead(cli, lost);
-	if (status != 0 || running == 0 || lost->taken == 0 || r->dry_run)
-		return status;
-	status = count_named(cli, r, states, &after);
-	*back = status == 0 && before > after ? before - after : 0;
-	return status;
-}
-
-static int print_requeued_json(const struct cli *cli, const struct request *r,
-			       const struct jobstack_requeue_result *result, const struct cli_recovery *lost)
-{
-	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", cli->stack));
-
-	if (r->to != NULL)
-		VIEW_SET(o, KEY_TEXT("to", r->to));
-	VIEW_SET(o, KEY_COUNT(r->to == NULL ? "requeued" : "moved", result->requeued),
-		 KEY_COUNT("taken_back", lost->taken), KEY_COUNT("refused", result->refused),
-		 KEY_COUNT("missing", result->missing), KEY_FLAG("dry_run", r->dry_run));
-	return cli_print_json(o);
-}
-
-static void print_requeued(const struct request *r, const struct jobstack_requeue_result *result,
-			   const struct cli_recovery *lost)
-{
-	(void)printf("%" PRIu64 " %s", result->requeued, r->dry_run ? "would be " : "");
-	if (r->to == NULL)
-		(void)printf("requeued");
-	else
-		(void)printf("moved to %s", r->to);
-	if (lost->taken > 0)
-		(void)printf(", %" PRIu64 " %srecovered from dead workers", lost->taken, r->dry_run ? "would be " : "");
-	if (result->refused > 0)
-		(void)printf(", %" PRIu64 " refused", result->refused);
-	if (result->missing > 0)
-		(void)printf(", %" PRIu64 " missing", result->missing);
-	(void)putchar('\n');
-}
-
-/* Named entries that will be refused. */
-struct refusal {
-	struct cli *cli;
-	const struct request *r;
-	uint64_t *fit; /* those that -t and the other options choose */
-	size_t fit_n;
-	uint64_t n;
-};
-
-static int note_fit(void *ctx, const struct jobstack_item *item)
-{
-	struct refusal *x = ctx;
-
-	x->fit[x->fit_n] = item->entry;
-	x->fit_n += x->fit_n < x->r->filter.f.entries_n;
-	return 0;
-}
-
-static int say_refused(void *ctx, const struct jobstack_item *item)
-{
-	const unsigned queued = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD,
-		       never = queued | JOBSTACK_IS_RUNNING | JOBSTACK_IS_MOVED;
-	struct refusal *x = ctx;
-	const unsigned state = item->state, wanted = x->r->filter.f.states;
-	struct js_buf why = {0};
-
-	if ((state & never) == 0 && bsearch(&item->entry, x->fit, x->fit_n, sizeof(*x->fit), js_num_order) != NULL)
-		return 0;
-	if ((state & queued) != 0)
-		js_buf_printf(&why, "is already in the queue (%s)", view_state_word(state));
-	else if ((state & wanted) != 0 && (state & never) == 0)
-		js_buf_str(&why, "does not match the options");
-	else
-		js_buf_printf(&why, "is %s", view_state_word(state));
-	if (++x->n <= REFUSALS && why.data != NULL)
-		cli_say(x->cli, "entry %" PRIu64 " (%.*s) is refused: it %s", item->entry, (int)item->datapath.len,
-			(const char *)item->datapath.data, why.data);
-	js_buf_free(&why);
-	return 0;
-}
-
-static int say_all_refused(struct cli *cli, const struct request *r)
-{
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	struct refusal x = {.cli = cli, .r = r, .fit = calloc(r->filter.f.entries_n + 1, sizeof(*x.fit))};
-	int status = x.fit == NULL ? js_error_memory(&cli->error) : 0;
-
-	f.entries = r->filter.entries;
-	f.entries_n = r->filter.f.entries_n;
-	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &r->filter.f, note_fit, &x, &cli->error));
-	if (x.fit != NULL)
-		qsort(x.fit, x.fit_n, sizeof(*x.fit), js_num_order);
-	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &f, say_refused, &x, &cli->error));
-	if (x.n > REFUSALS)
-		cli_say(cli, "... and %" PRIu64 " more", x.n - REFUSALS);
-	free(x.fit);
-	return status;
-}
-
-/* Does it, or tries it. */
-static int run_request(struct cli *cli, const struct request *r, struct jobstack_requeue_result *result)
-{
-	struct jobstack_move_options move = JOBSTACK_MOVE_OPTIONS_INIT;
-	int status;
-
-	if (r->to == NULL)
-		return jobstack_requeue(cli->handle, cli->stack, &r->filter.f, r->dry_run, result, &cli->error);
-	move.to = r->to;
-	move.dry_run = r->dry_run;
-	status = jobstack_move(cli->handle, cli->stack, &r->filter.f, &move, result, &cli->error);
-	if (status == JOBSTACK_ECONFLICT)
-		cli->stack = r->to; /* what is cancelled or being dropped, and what the remedy is about */
-	return status;
-}
-
-/* Done entries that are not named one by one: 0 to requeue them, or the exit status. */
-static int confirm_done(struct cli *cli, struct request *r)
-{
-	struct jobstack_requeue_result result = JOBSTACK_REQUEUE_RESULT_INIT;
-	unsigned states = r->filter.f.states;
-	int status;
-
-	if ((states & JOBSTACK_IS_DONE) == 0 || r->dry_run || !cli_asks(cli))
-		return 0;
-	r->filter.f.states = JOBSTACK_IS_DONE;
-	status = jobstack_requeue(cli->handle, cli->stack, &r->filter.f, 1, &result, &cli->error);
-	r->filter.f.states = states;
-	if (status != 0)
-		return cli_fail(cli);
-	return result.requeued == 0 ? 0
-				    : cli_confirm(cli, "run %" PRIu64 " done %s of the stack \"%s\" again",
-						  VIEW_ENTRIES(result.requeued), cli->stack);
-}
-
-static int requeue_chosen(struct cli *cli, struct request *r)
-{
-	struct jobstack_requeue_result result = JOBSTACK_REQUEUE_RESULT_INIT;
-	struct cli_recovery lost = {.dry_run = r->dry_run};
-	size_t n = r->filter.f.entries_n;
-	int named = n > 0 || r->missing > 0, status;
-	const char *to = r->to != NULL ? r->to : cli->stack;
-	struct js_buf next = {0};
-	uint64_t back = 0;
-
-	if (r->states_arg == NULL)
-		r->filter.f.states = default_states(r, named);
-	if (!named || n > 0)
-		JS_TRY(confirm_done(cli, r));
-	status = take_back(cli, r, &lost, &back);
-	if (status == 0 && n > 0 && back == 0 && r->filter.f.limit == 0)
-		status = say_all_refused(cli, r);
-	if (status == 0 && (!named || n > 0))
-		status = run_request(cli, r, &result);
-	if (status != 0 && (result.requeued > 0 || lost.taken > 0))
-		cli_say(cli, "%" PRIu64 " had been %s and %" PRIu64 " recovered before this error:", result.requeued,
-			r->to == NULL ? "requeued" : "moved", lost.taken);
-	if (status != 0)
-		return cli_fail(cli);
-	result.missing += r->missing;
-	result.refused -= back < result.refused ? back : result.refused;
-	if (cli->json) {
-		if (print_requeued_json(cli, r, &result, &lost) != 0)
-			return CLI_BUG;
-	} else if (!cli->quiet)
-		print_requeued(r, &result, &lost);
-	if (result.missing > 0)
-		return CLI_USAGE;
-	if (r->filter.given && !named && result.requeued == 0)
-		cli_say(cli,
-			"no requeueable entry of the stack \"%s\" matches these options: try them with `jobstack list "
-			"-s %s`",
-			cli->stack, cli->stack);
-	else if (!named && result.requeued + lost.taken == 0)
-		cli_say(cli,
-			"no entry of the stack \"%s\" is in these states: see `jobstack status -s %s` (-t done "
-			"requeues done entries)",
-			cli->stack, cli->stack);
-	(void)fflush(stdout);
-	if (result.requeued + lost.taken > 0 && !r->dry_run && cli_again_next(to, &next, NULL) && next.data != NULL)
-		cli_say(cli, "%s starts workers", next.data);
-	js_buf_free(&next);
-	if (lost.failed != 0)
-		return lost.failed;
-	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
+	return cli_filter_given(&filter) || filter.f.limit > 0 ? JOBSTACK_IS_DEAD : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
 }
 
 static int requeue_entries(struct cli *cli)
 {
-	struct request *r = &request;
-	int status = cli_filter_entries(cli, &r->filter, &r->missing);
+	const char *to = change.to != NULL ? change.to : cli->stack;
+	struct js_buf next = {0};
+	int status;
 
-	status = status == 0 ? requeue_chosen(cli, r) : cli_fail(cli);
-	cli_filter_free(&r->filter);
-	return status;
+	if (cli_filter_entries(cli, &filter, 1) != 0)
+		return cli_fail(cli);
+	if (filter.states_arg == NULL)
+		filter.f.states = default_states();
+	status = cli_change_run(cli, &change);
+	(void)fflush(stdout);
+	if (status == CLI_YES && !change.dry_run && cli_again_next(to, &next, NULL) && next.data != NULL)
+		cli_say(cli, "%s starts workers", next.data);
+	js_buf_free(&next);
+	return status <= CLI_NO && lost.failed != 0 ? lost.failed : status;
 }
 
 static const char about[] =

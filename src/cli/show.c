@@ -48,20 +48,6 @@ static int note_state(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* The entry's state.  It may go from one table to the next while they are read: then look again. */
-static int find_state(struct showing *s, uint64_t entry)
-{
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	int status = 0;
-
-	f.entries = &entry;
-	f.entries_n = 1;
-	f.limit = 1;
-	for (int look = 0; look < 5 && s->state == 0 && status == 0; look++)
-		status = jobstack_list(s->cli->handle, s->cli->stack, &f, note_state, s, &s->cli->error);
-	return status;
-}
-
 /* ------------------------------------------------------------------------------------------------------- as text */
 
 static void add_word(struct js_buf *out, const char *before, const char *word)
@@ -371,7 +357,7 @@ static int show_entry(struct cli *cli)
 	uint64_t entry;
 	int status = cli_entry(cli, cli->words[0], &entry);
 
-	JS_THEN(status, find_state(&s, entry));
+	JS_THEN(status, cli_look_at_entry(cli, cli->stack, entry, note_state, &s, &s.state));
 	if (!cli->json)
 		JS_THEN(status, insight_facts_read(&s.facts, cli->handle, cli->stack, &cli->error));
 	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error));

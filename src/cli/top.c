@@ -44,9 +44,7 @@ static int run_top(struct cli *cli)
 
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "begin with this stack (default: $JOBSTACK_STACK, else all stacks)", NULL},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_TEXT};
 static const char about[] =
 	"Shows all stacks, one stack or one entry on the full screen, and acts on what you choose: shows its output, "
 	"requeues it,\npauses its stack. Type ? for the keys.";

@@ -20,7 +20,6 @@
 #define FEW 20		  /* up to so many entries between two others need no span of their own */
 #define RACES_MAX 1000
 #define NOTE_MAX 255
-#define STATES (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
 
 struct cancelling {
 	struct js_requeue r; /* the first member: the function of a group gets this */
@@ -29,9 +28,8 @@ struct cancelling {
 	size_t n, room;
 	int failed;
 	struct js_set_query query;
-	/* the span that is cut: those of its entries that go, and those between them */
-	struct js_set set;
-	uint64_t ids[JS_IDS_MAX], take[JS_GROUP_MAX], between[JS_GROUP_MAX * FEW];
+	/* the span that is cut (the only one of the page): those of its entries that go, and those between them */
+	uint64_t take[JS_GROUP_MAX], between[JS_GROUP_MAX * FEW];
 	size_t take_n, from, to; /* the places of the first and last that go: numbers, or places in the list */
 };
 
@@ -42,27 +40,22 @@ static void note_sql(struct js_sql *sql, const struct cancelling *c)
 	js_sql_add(sql, "%x", len == 0 ? NULL : (const void *)c->note, len > NOTE_MAX ? NOTE_MAX : len);
 }
 
-/* Something stopped the transaction for these entries.  After a try whose reply was lost: are they cancelled now?  Then
- * 0; else JOBSTACK_NOTHING, or an error. */
-static int settle_cancel(const struct cancelling *c, const uint64_t *ids, size_t n, uint64_t attempt, int lost,
+/* Something stopped the transaction for these entries, after a try whose reply was lost. */
+static int settle_cancel(struct cancelling *c, const uint64_t *ids, size_t n, uint64_t attempt,
 			 struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t there = 0;
 
-	if (lost) {
-		js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND cancelled=1 AND attempt=%u",
-			   c->r.from.id, attempt);
-		js_sql_list(&sql, " AND entry_id IN(", ids, n);
-		js_sql_add(&sql, ";");
-		JS_TRY(js_db_query(c->r.handle->db, &sql, js_row_number, &there, error));
-	}
-	return there == n ? 0 : JOBSTACK_NOTHING;
+	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND cancelled=1 AND attempt=%u", c->r.from.id,
+		   attempt);
+	js_sql_list(&sql, " AND entry_id IN(", ids, n);
+	js_sql_add(&sql, ";");
+	return js_requeue_settle(&c->r, &sql, n, error);
 }
 
 static int cancel_dead_group(struct js_requeue *r, struct jobstack_error *error)
 {
-	const struct cancelling *c = (const struct cancelling *)r;
+	struct cancelling *c = (struct cancelling *)r;
 	const struct js_group *g = &r->group;
 	struct js_sql sql = {0};
 	int lost, status;
@@ -80,17 +73,9 @@ static int cancel_dead_group(struct js_requeue *r, struct jobstack_error *error)
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, g->n);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);
-	return status == JS_DB_GUARD ? settle_cancel(c, g->ids, g->n, g->attempts[0], lost, error) : status;
-}
-
-/* The stack again, after others took some. */
-static int find_again(struct js_requeue *r, struct jobstack_error *error)
-{
-	uint64_t id = r->from.id;
-
-	JS_TRY(js_stack_find(r->handle, r->from.name, &r->from, error));
-	JS_TRY(js_requeue_same(r, id, error));
-	return r->from.state == JOBSTACK_DROPPING ? js_stack_refuse_state(r->from.name, r->from.state, "", error) : 0;
+	if (status == JS_DB_GUARD)
+		return lost ? settle_cancel(c, g->ids, g->n, g->attempts[0], error) : JOBSTACK_NOTHING;
+	return status;
 }
 
 /* ------------------------------------------------------------------------------------------- what has not started */
@@ -132,17 +117,6 @@ static int find_unstarted(struct cancelling *c, size_t *found, struct jobstack_e
 	return status;
 }
 
-static void take_set(void *ctx, const struct js_set *set)
-{
-	struct cancelling *c = ctx;
-
-	if (set == NULL)
-		return;
-	c->set = *set;
-	if (set->ids != NULL)
-		c->set.ids = memcpy(c->ids, set->ids, set->n * sizeof(*set->ids));
-}
-
 static int is_found(const struct cancelling *c, uint64_t entry)
 {
 	size_t at = js_span_find(c->found, c->n, sizeof(*c->found), entry);
@@ -154,7 +128,7 @@ static int is_found(const struct cancelling *c, uint64_t entry)
  * the row that is there. */
 static void choose_entries(struct cancelling *c)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	size_t low = js_span_find(c->found, c->n, sizeof(*c->found), s->first),
 	       high = js_span_find(c->found, c->n, sizeof(*c->found), s->last + 1), first = 0, last = 0;
 
@@ -185,7 +159,7 @@ static void choose_entries(struct cancelling *c)
 /* Spans for what is between the first and the last entry that go. */
 static void keep_between(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	size_t n = 0;
 
 	for (size_t i = c->from, t = 0; s->ids != NULL && i <= c->to; i++)
@@ -211,7 +185,7 @@ static void keep_between(struct cancelling *c, struct js_sql *sql, const struct 
 /* " WHERE ...": the span, if it has not changed but for what pops cut off its end. */
 static void same_span(const struct cancelling *c, struct js_sql *sql)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	const struct js_place *p = &s->place;
 	char text[JS_IDS_MAX * JS_IDS_WIDTH];
 
@@ -233,7 +207,7 @@ static void same_span(const struct cancelling *c, struct js_sql *sql)
  * read again. */
 static void cut_sql(struct cancelling *c, struct js_sql *sql)
 {
-	const struct js_set *s = &c->set;
+	const struct js_set *s = c->query.set;
 	const struct js_place *p = &s->place;
 	const uint64_t lo = s->ids == NULL ? s->first : s->lo, hi = lo + s->n - 1;
 	const int lifo = c->r.from.lifo, stays = lifo ? c->from > lo : c->to < hi,
@@ -270,7 +244,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 /* Cancels what was chosen of the span. */
 static int cancel_in_span(struct cancelling *c, struct jobstack_error *error)
 {
-	const struct js_place *p = &c->set.place;
+	const struct js_place *p = &c->query.set->place;
 	struct js_sql sql = {0};
 	int lost, status;
 
@@ -289,9 +263,9 @@ static int cancel_in_span(struct cancelling *c, struct jobstack_error *error)
 	js_sql_add(&sql, ";");
 	cut_sql(c, &sql);
 	status = js_db_commit(c->r.handle->db, &sql, &lost, error);
-	return status == JS_DB_GUARD || status == JS_DB_DUPLICATE
-		       ? settle_cancel(c, c->take, c->take_n, (uint64_t)p->attempt - 1, lost, error)
-		       : status;
+	if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
+		return lost ? settle_cancel(c, c->take, c->take_n, (uint64_t)p->attempt - 1, error) : JOBSTACK_NOTHING;
+	return status;
 }
 
 /* Goes through the spans of CLASS, and cuts out what was found. */
@@ -310,8 +284,9 @@ static int cancel_in_class(struct cancelling *c, unsigned class, struct jobstack
 				   .last_class = class,
 				   .filter = &found,
 				   .page = 1,
-				   .fn = take_set,
-				   .ctx = c};
+				   .set = q->set,
+				   .rows = q->rows,
+				   .room = q->room};
 	js_sets_begin(q);
 	for (;;) {
 		JS_TRY(js_sets_page(q, error));
@@ -321,19 +296,20 @@ static int cancel_in_class(struct cancelling *c, unsigned class, struct jobstack
 		if (c->take_n == 0)
 			continue;
 		status = cancel_in_span(c, error);
-		if (status == 0)
+		if (status == 0 || status == 2)
 			c->r.result.requeued += c->take_n;
 		else if (status != JOBSTACK_NOTHING || ++races == RACES_MAX)
 			return status == JOBSTACK_NOTHING ? 0 : status;
 		else
-			JS_TRY(find_again(&c->r, error));
+			JS_TRY(js_requeue_look(&c->r, error));
 		q->at.pos--; /* the same one again: there may be more in it, or less */
 	}
 }
 
 /* Waiting ones first, which may become ready meanwhile. What slips through is found again. */
-static int cancel_unstarted(struct cancelling *c, struct jobstack_error *error)
+static int cancel_unstarted(struct js_requeue *r, struct jobstack_error *error)
 {
+	struct cancelling *c = (struct cancelling *)r;
 	uint64_t before;
 	size_t found;
 
@@ -358,33 +334,24 @@ int jobstack_cancel(struct jobstack *handle, const char *stack, const struct job
 {
 	struct jobstack_cancel_options o = JOBSTACK_CANCEL_OPTIONS_INIT;
 	struct cancelling *c = calloc(1, sizeof(*c));
-	struct jobstack_filter *f;
 	int status;
 
 	if (c == NULL)
 		return js_error_memory(error);
-	f = &c->r.filter;
-	status = js_requeue_begin(&c->r, filter, result, error);
+	c->r = (struct js_requeue){.able = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD |
+					   JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST,
+				   .only = "ready, waiting and dead entries can be cancelled",
+				   .unnamed = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD,
+				   .refuses = JOBSTACK_DROPPING,
+				   .put = cancel_dead_group,
+				   .rest = cancel_unstarted};
+	status = js_requeue_begin(&c->r, handle, filter, result, error);
 	JS_THEN(status, js_grow_in(&o, options, "jobstack_cancel_options", error));
-	if (status == 0 && (f->states & ~STATES) != 0)
-		status = js_error_set(error, JOBSTACK_EUSAGE, "only ready, waiting and dead entries can be cancelled");
-	JS_THEN(status, js_stack_find(handle, stack, &c->r.from, error));
-	c->r.handle = handle;
 	c->r.dry_run = o.dry_run;
-	c->r.kind = JOBSTACK_IS_DEAD;
-	c->r.put = cancel_dead_group;
-	c->r.look = find_again;
 	c->note = o.note;
-	JS_THEN(status, find_again(&c->r, error)); /* it is not being dropped */
-	if (f->states == 0)
-		f->states = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_DEAD;
-	if (f->entries != NULL && f->entries_n == 0)
-		f->states = 0; /* only these, and these are none */
-	if (status == 0 && (f->states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
-		status = js_requeue_all(&c->r, error);
-	JS_THEN(status, cancel_unstarted(c, error));
-	JS_THEN(status, js_requeue_count(&c->r, error));
+	JS_THEN(status, js_requeue_run(&c->r, stack, error));
 	js_grow_out(result, &c->r.result);
+	js_sets_free(&c->query);
 	free(c->found);
 	free(c);
 	return status;

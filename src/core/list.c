@@ -127,44 +127,6 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 #define SETS 100
 _Static_assert(SETS <= JS_IDS_MAX, "one query can list several spans of one entry");
 
-/* A page of spans or claims, copied, because their entries are read by further queries. */
-struct sets {
-	struct js_set set[SETS];
-	size_t n;
-	int failed;
-};
-
-static void forget_sets(struct sets *s)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->set[i].ids);
-		free((char *)s->set[i].running);
-	}
-	s->n = 0;
-}
-
-static void keep_set(void *ctx, const struct js_set *set)
-{
-	struct sets *s = ctx;
-	struct js_set *to = &s->set[s->n];
-
-	if (set == NULL) {
-		forget_sets(s);
-		return;
-	}
-	if (s->n == SETS) { /* more than was asked for */
-		s->failed = 1;
-		return;
-	}
-	*to = *set;
-	to->ids = set->ids == NULL ? NULL : malloc(set->n * sizeof(*set->ids));
-	to->running = set->running == NULL ? NULL : strdup(set->running);
-	if (to->ids != NULL)
-		memcpy(to->ids, set->ids, set->n * sizeof(*set->ids));
-	s->failed |= (to->ids == NULL) != (set->ids == NULL) || (to->running == NULL) != (set->running == NULL);
-	s->n++;
-}
-
 /* The bits FAILED and LOST that are asked for: an entry whose last attempt ended so is listed with these. */
 static unsigned ended_states(const struct listing *l)
 {
@@ -213,12 +175,12 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 /* The entries of spans of one entry each, as many as follow each other from the Ith on, up or (in a last-in-first-out
  * stack) down, and differ in nothing else: a query for each of them would take long where all waiting entries are
  * stored like that. */
-static size_t count_singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
+static size_t count_singles(const struct js_set_query *sets, size_t i, uint64_t ids[SETS])
 {
 	const struct js_place *first = &sets->set[i].place;
 	size_t n = 0;
 
-	for (; i < sets->n; i++) {
+	for (; i < sets->rows && n < SETS; i++) {
 		const struct js_set *set = &sets->set[i];
 
 		if (set->ids != NULL || set->n != 1 || set->place.attempt != first->attempt ||
@@ -248,10 +210,11 @@ static int list_alone(struct listing *l, const struct source *from, uint64_t *id
 
 /* Lists the entries of the Ith set, and of those after it that can be listed with it.  *NEXT: the first that was not.
  */
-static int list_set(struct listing *l, const struct sets *sets, size_t i, int claim, size_t *next,
+static int list_set(struct listing *l, const struct js_set_query *sets, size_t i, size_t *next,
 		    struct jobstack_error *error)
 {
 	const struct js_set *set = &sets->set[i];
+	const int claim = sets->claims;
 	struct source from = {claim ? claim_head : span_head, set, "e.entry_id", NULL};
 	uint64_t ids[SETS];
 	size_t alone = claim ? 0 : count_singles(sets, i, ids);
@@ -279,29 +242,23 @@ static int list_set(struct listing *l, const struct sets *sets, size_t i, int cl
 /* Lists the entries of spans of CLASS, or of claims (CLASS negative). */
 static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 {
-	struct sets sets = {.n = 0};
-	struct js_set_query query = {.handle = l->handle,
-				     .stack = l->stack.id,
-				     .claims = class < 0,
-				     .class = (unsigned)class,
-				     .last_class = (unsigned)class,
-				     .filter = l->filter,
-				     .running = 1,
-				     .page = SETS,
-				     .fn = keep_set,
-				     .ctx = &sets};
-	int status = 0;
+	struct js_set_query q = {.handle = l->handle,
+				 .stack = l->stack.id,
+				 .claims = class < 0,
+				 .class = (unsigned)class,
+				 .last_class = (unsigned)class,
+				 .filter = l->filter,
+				 .running = 1,
+				 .page = SETS};
+	int status;
 
-	js_sets_begin(&query);
+	js_sets_begin(&q);
 	do {
-		status = js_db_nap(l->handle->db, 0, error);
-		JS_THEN(status, js_sets_page(&query, error));
-		if (status == 0 && sets.failed)
-			status = js_error_memory(error);
-		for (size_t i = 0; status == 0 && i < sets.n && !l->stopped && limit_left(l) > 0;)
-			status = list_set(l, &sets, i, class < 0, &i, error);
-		forget_sets(&sets);
-	} while (status == 0 && query.rows == SETS && !l->stopped && limit_left(l) > 0);
+		status = js_sets_page(&q, error);
+		for (size_t i = 0; status == 0 && i < q.rows && !l->stopped && limit_left(l) > 0;)
+			status = list_set(l, &q, i, &i, error);
+	} while (status == 0 && q.rows == SETS && !l->stopped && limit_left(l) > 0);
+	js_sets_free(&q);
 	return status;
 }
 

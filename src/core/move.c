@@ -7,7 +7,6 @@
  */
 #include "core/requeue.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct moving {
@@ -21,8 +20,6 @@ static int check_target(const struct moving *m, struct jobstack_error *error)
 {
 	const struct js_stack *from = &m->r.from, *to = &m->to;
 
-	if (from->state == JOBSTACK_DROPPING)
-		return js_stack_refuse_state(from->name, from->state, "", error);
 	if (to->id == 0)
 		return 0;
 	if (to->state == JOBSTACK_CANCELLED || to->state == JOBSTACK_DROPPING)
@@ -37,15 +34,18 @@ static int check_target(const struct moving *m, struct jobstack_error *error)
 	return 0;
 }
 
-/* Finds the other stack, if it is there. */
-static int find_target(struct moving *m, struct jobstack_error *error)
+/* Finds the other stack, if it is there, and checks it. */
+static int find_target(struct js_requeue *r, struct jobstack_error *error)
 {
-	int status = js_stack_look(m->r.handle, m->to_name, &m->to, error);
+	struct moving *m = (struct moving *)r;
+	int status = js_stack_look(r->handle, m->to_name, &m->to, error);
 
-	if (status != JOBSTACK_NOTHING)
-		return status;
-	m->to.id = 0;
-	return js_stack_check_new(m->to_name, error);
+	r->names |= r->from.cwd[0] != '\0';
+	if (status == JOBSTACK_NOTHING)
+		m->to.id = 0;
+	return status == 0		    ? check_target(m, error)
+	       : status == JOBSTACK_NOTHING ? js_stack_check_new(m->to_name, error)
+					    : status;
 }
 
 /* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are
@@ -98,16 +98,13 @@ static void moved_dead_sql(const struct js_group *g, struct js_sql *sql)
 	js_sql_add(sql, ";");
 }
 
-/* A guard stopped it after a try whose reply was lost: was it that try?  2 or JOBSTACK_NOTHING, or an error. */
-static int settle_move(const struct moving *m, struct jobstack_error *error)
+static int settle_move(struct moving *m, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t there;
 
 	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
 	moved_dead_sql(&m->r.group, &sql);
-	JS_TRY(js_db_query(m->r.handle->db, &sql, js_row_number, &there, error));
-	return there == m->r.group.n ? 2 : JOBSTACK_NOTHING;
+	return js_requeue_settle(&m->r, &sql, m->r.group.n, error);
 }
 
 static int move_group(struct js_requeue *r, struct jobstack_error *error)
@@ -152,61 +149,28 @@ static int move_group(struct js_requeue *r, struct jobstack_error *error)
 		       : status;
 }
 
-static int look_at_both_stacks(struct js_requeue *r, struct jobstack_error *error)
-{
-	struct moving *m = (struct moving *)r;
-	uint64_t id = r->from.id;
-
-	JS_TRY(js_stack_find(r->handle, r->from.name, &r->from, error));
-	JS_TRY(js_requeue_same(r, id, error));
-	JS_TRY(find_target(m, error));
-	return check_target(m, error);
-}
-
-/* What was asked for: can it be done at all? */
-static int check_asked(const char *stack, const struct jobstack_filter *f, const char *to, struct jobstack_error *error)
-{
-	JS_TRY(js_stack_check_name(to, error));
-	if (strcmp(to, stack) == 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the entries are already in the stack \"%s\"", stack);
-	if ((f->states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "only dead entries can be moved to another stack");
-	return 0;
-}
-
 int jobstack_move(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
 		  const struct jobstack_move_options *options, struct jobstack_requeue_result *result,
 		  struct jobstack_error *error)
 {
 	struct jobstack_move_options o = JOBSTACK_MOVE_OPTIONS_INIT;
-	struct moving *m = calloc(1, sizeof(*m));
-	struct jobstack_filter *f;
-	int status;
+	struct moving m = {.r = {.able = JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST,
+				 .only = "dead entries can be moved to another stack",
+				 .unnamed = JOBSTACK_IS_DEAD,
+				 .refuses = JOBSTACK_DROPPING,
+				 .mixes = 1,
+				 .put = move_group,
+				 .check = find_target}};
+	int status = js_requeue_begin(&m.r, handle, filter, result, error);
 
-	if (m == NULL)
-		return js_error_memory(error);
-	f = &m->r.filter;
-	status = js_requeue_begin(&m->r, filter, result, error);
 	JS_THEN(status, js_grow_in(&o, options, "jobstack_move_options", error));
-	m->r.handle = handle;
-	m->r.dry_run = o.dry_run;
-	m->r.kind = JOBSTACK_IS_DEAD;
-	m->r.put = move_group;
-	m->r.look = look_at_both_stacks;
-	m->to_name = o.to;
+	m.r.dry_run = o.dry_run;
+	m.to_name = o.to;
 	JS_THEN(status, js_stack_check_name(stack, error));
-	JS_THEN(status, check_asked(stack, f, o.to, error));
-	JS_THEN(status, js_stack_find(handle, stack, &m->r.from, error));
-	JS_THEN(status, find_target(m, error));
-	JS_THEN(status, check_target(m, error));
-	m->r.names = m->r.from.cwd[0] != '\0';
-	m->r.mixes = 1;
-	if (f->states == 0)
-		f->states = JOBSTACK_IS_DEAD;
-	if (status == 0 && (f->entries == NULL || f->entries_n > 0))
-		status = js_requeue_all(&m->r, error);
-	JS_THEN(status, js_requeue_count(&m->r, error));
-	js_grow_out(result, &m->r.result);
-	free(m);
+	JS_THEN(status, js_stack_check_name(o.to, error));
+	if (status == 0 && strcmp(o.to, stack) == 0)
+		status = js_error_set(error, JOBSTACK_EUSAGE, "the entries are already in the stack \"%s\"", stack);
+	JS_THEN(status, js_requeue_run(&m.r, stack, error));
+	js_grow_out(result, &m.r.result);
 	return status;
 }

@@ -7,8 +7,6 @@
 
 #include "core/filter.h"
 
-#include <stdlib.h>
-
 #define RACES_MAX 1000 /* each is won by somebody else, so there is an end to them */
 #define PIECES 16      /* of numbers that a group is gathered from, once it has some */
 
@@ -93,7 +91,8 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 	return 0;
 }
 
-int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
+/* Puts all of one kind. */
+static int put_all(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_group *g = &r->group;
 	unsigned races = 0;
@@ -107,7 +106,7 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
 			break;
 		status = r->put(r, error);
 		if (status == JOBSTACK_NOTHING && ++races < RACES_MAX) {
-			status = r->look(r, error);
+			status = js_requeue_look(r, error);
 			if (status == 0)
 				continue; /* somebody else took some: look again */
 		}
@@ -123,7 +122,8 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
 		       : status;
 }
 
-int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
+/* Counts the named entries that were refused or do not exist. */
+static int count_named(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t there = 0, some;
 	struct js_window w;
@@ -146,9 +146,63 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 	return 0;
 }
 
-int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error)
+static int check_stack(struct js_requeue *r, struct jobstack_error *error)
 {
-	return r->from.id == id ? 0 : js_stack_refuse_dropped(r->from.name, error);
+	if (r->from.state >= r->refuses)
+		return js_stack_refuse_state(r->from.name, r->from.state, "", error);
+	return r->check == NULL ? 0 : r->check(r, error);
+}
+
+int js_requeue_look(struct js_requeue *r, struct jobstack_error *error)
+{
+	uint64_t id = r->from.id;
+
+	JS_TRY(js_stack_find(r->handle, r->from.name, &r->from, error));
+	return r->from.id == id ? check_stack(r, error) : js_stack_refuse_dropped(r->from.name, error);
+}
+
+int js_requeue_settle(struct js_requeue *r, struct js_sql *sql, uint64_t want, struct jobstack_error *error)
+{
+	uint64_t there;
+
+	JS_TRY(js_db_query(r->handle->db, sql, js_row_number, &there, error));
+	return there == want ? 2 : JOBSTACK_NOTHING;
+}
+
+int js_requeue_begin(struct js_requeue *r, struct jobstack *handle, const struct jobstack_filter *filter,
+		     struct jobstack_requeue_result *result, struct jobstack_error *error)
+{
+	r->handle = handle;
+	r->result = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
+	JS_TRY(js_grow_begin(result, &r->result, "jobstack_requeue_result", error));
+	return js_filter_take(&r->filter, filter, error);
+}
+
+int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_error *error)
+{
+	static const struct {
+		unsigned kind, states;
+	} kinds[] = {{JOBSTACK_IS_DEAD, JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST},
+		     {JOBSTACK_IS_CANCELLED, JOBSTACK_IS_CANCELLED},
+		     {JOBSTACK_IS_DONE, JOBSTACK_IS_DONE}};
+	struct jobstack_filter *f = &r->filter;
+
+	if (r->only != NULL && (f->states & ~r->able) != 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "only %s", r->only);
+	JS_TRY(js_stack_find(r->handle, stack, &r->from, error));
+	JS_TRY(check_stack(r, error));
+	if (f->states == 0)
+		f->states = f->entries == NULL ? r->unnamed : r->able & ~(JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
+	if (f->entries != NULL && f->entries_n == 0)
+		f->states = 0; /* only these, and these are none */
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		r->kind = kinds[i].kind;
+		if ((f->states & kinds[i].states & r->able) != 0)
+			JS_TRY(put_all(r, error));
+	}
+	if (r->rest != NULL)
+		JS_TRY(r->rest(r, error));
+	return count_named(r, error);
 }
 
 /* -------------------------------------------------------------------------------------- back into their own line */
@@ -164,18 +218,16 @@ static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, co
 	js_sql_add(sql, ";");
 }
 
-/* A guard stopped it after a try whose reply was lost.  That try would have taken all, so if some are left, somebody
- * else took the others. If the stack was dropped, this is not known. */
+/* A try whose reply was lost would have taken all, so if some are left, somebody else took the others.  If the stack
+ * was dropped, this is not known. */
 static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t there;
 
 	js_sql_add(&sql, "SELECT (SELECT COUNT(*)=0 FROM stack WHERE stack_id=%u AND state<3)+COUNT(*)", r->from.id);
 	requeued_rows_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
 			  " FROM dead WHERE stack_id=%u AND attempt=%u AND cancelled=%u AND to_stack IS NULL");
-	JS_TRY(js_db_query(r->handle->db, &sql, js_row_number, &there, error));
-	return there == 0 ? 2 : JOBSTACK_NOTHING;
+	return js_requeue_settle(r, &sql, 0, error);
 }
 
 static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
@@ -206,65 +258,18 @@ static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 		       : status;
 }
 
-/* The stack, to which something can go back. */
-static int find_open(struct js_requeue *r, const char *name, struct jobstack_error *error)
-{
-	JS_TRY(js_stack_find(r->handle, name, &r->from, error));
-	return r->from.state == JOBSTACK_CANCELLED || r->from.state == JOBSTACK_DROPPING
-		       ? js_stack_refuse_state(name, r->from.state, "", error)
-		       : 0;
-}
-
-static int find_stack_again(struct js_requeue *r, struct jobstack_error *error)
-{
-	uint64_t id = r->from.id;
-
-	JS_TRY(find_open(r, r->from.name, error));
-	return js_requeue_same(r, id, error);
-}
-
-int js_requeue_begin(struct js_requeue *r, const struct jobstack_filter *filter, struct jobstack_requeue_result *result,
-		     struct jobstack_error *error)
-{
-	int status;
-
-	r->result = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
-	status = js_grow_begin(result, &r->result, "jobstack_requeue_result", error);
-	return status == 0 ? js_filter_take(&r->filter, filter, error) : status;
-}
-
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error)
 {
-	struct js_requeue *r = calloc(1, sizeof(*r));
-	struct jobstack_filter *f;
-	int status;
+	struct js_requeue r = {.able = JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST | JOBSTACK_IS_DONE |
+				       JOBSTACK_IS_CANCELLED,
+			       .unnamed = JOBSTACK_IS_DEAD,
+			       .refuses = JOBSTACK_CANCELLED,
+			       .dry_run = dry_run,
+			       .put = requeue_group};
+	int status = js_requeue_begin(&r, handle, filter, result, error);
 
-	if (r == NULL)
-		return js_error_memory(error);
-	f = &r->filter;
-	status = js_requeue_begin(r, filter, result, error);
-	r->handle = handle;
-	r->dry_run = dry_run;
-	r->kind = JOBSTACK_IS_DEAD;
-	r->put = requeue_group;
-	r->look = find_stack_again;
-	JS_THEN(status, find_open(r, stack, error));
-	if (f->states == 0)
-		f->states = f->entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE | JOBSTACK_IS_CANCELLED
-					       : JOBSTACK_IS_DEAD;
-	if (f->entries != NULL && f->entries_n == 0)
-		f->states = 0; /* only these, and these are none */
-	if (status == 0 && (f->states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
-		status = js_requeue_all(r, error);
-	r->kind = JOBSTACK_IS_CANCELLED;
-	if (status == 0 && (f->states & JOBSTACK_IS_CANCELLED) != 0)
-		status = js_requeue_all(r, error);
-	r->kind = JOBSTACK_IS_DONE;
-	if (status == 0 && (f->states & JOBSTACK_IS_DONE) != 0)
-		status = js_requeue_all(r, error);
-	JS_THEN(status, js_requeue_count(r, error));
-	js_grow_out(result, &r->result);
-	free(r);
+	JS_THEN(status, js_requeue_run(&r, stack, error));
+	js_grow_out(result, &r.result);
 	return status;
 }

@@ -25,35 +25,42 @@ struct js_group {
 
 struct js_requeue;
 
-/* Puts r->group where it belongs, in one transaction. 0; JOBSTACK_NOTHING if somebody else took some of it meanwhile;
+/* Puts r->group where it belongs, in one transaction.  0; JOBSTACK_NOTHING if somebody else took some of it meanwhile;
  * 2 if a try of ours whose reply was lost did; or an error. */
 typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
 
+/* What the caller sets stands first. */
 struct js_requeue {
-	struct jobstack *handle;
-	struct js_stack from;
-	struct jobstack_filter filter;
-	unsigned kind; /* choose among the entries in this state: JOBSTACK_IS_DEAD, _DONE or _CANCELLED */
+	unsigned able;	  /* what the filter may ask for: JOBSTACK_IS_ bits; FAILED and LOST mean dead entries */
+	const char *only; /* behind "only ": the error if it asks for other states; NULL: these choose nothing */
+	unsigned unnamed; /* what is meant if it asks for none and names no entry; named ones: all of `able` */
+	enum jobstack_stack_state refuses; /* a stack in this state, or in a later one */
 	int dry_run;
 	int names; /* their names are wanted */
 	int mixes; /* a group's attempts need not be the same */
 	js_group_fn *put;
-	js_group_fn
-		*look; /* after JOBSTACK_NOTHING: the stacks, as they are now; an error if it can't be done any more */
+	js_group_fn *check; /* whether it can be done, with the stacks as they are now; may be NULL */
+	js_group_fn *rest;  /* does the same with what is not dead, done or cancelled; may be NULL */
+	/* The rest is the frame's. */
+	struct jobstack *handle;
+	struct js_stack from;
+	struct jobstack_filter filter;
+	unsigned kind; /* chosen at the moment: JOBSTACK_IS_DEAD, _DONE or _CANCELLED */
 	struct jobstack_requeue_result result;
 	struct js_group group;
 };
 
 /* Takes what the caller of a public function gave: 0, or JOBSTACK_EUSAGE. */
-int js_requeue_begin(struct js_requeue *r, const struct jobstack_filter *filter, struct jobstack_requeue_result *result,
-		     struct jobstack_error *error);
+int js_requeue_begin(struct js_requeue *r, struct jobstack *handle, const struct jobstack_filter *filter,
+		     struct jobstack_requeue_result *result, struct jobstack_error *error);
 
-/* Puts all that the filter chooses, and counts it. */
-int js_requeue_all(struct js_requeue *r, struct jobstack_error *error);
+/* Puts all that the filter chooses in STACK, and counts it; and the named entries that were refused or do not exist. */
+int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_error *error);
 
-/* Looked at again, the stack must be the one with this ID still, and no other that has its name by now: 0, or
- * JOBSTACK_ECONFLICT. */
-int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error);
+/* Looks at the stack again, after others were faster.  It must be the same one, and no other that has its name by now:
+ * 0, or an error if it can't be done any more. */
+int js_requeue_look(struct js_requeue *r, struct jobstack_error *error);
 
-/* Counts the named entries that were refused or do not exist. */
-int js_requeue_count(struct js_requeue *r, struct jobstack_error *error);
+/* A guard stopped a group after a try whose reply was lost.  SQL counts what shows that this try was committed, if it
+ * is WANT: then 2, else JOBSTACK_NOTHING; or an error. */
+int js_requeue_settle(struct js_requeue *r, struct js_sql *sql, uint64_t want, struct jobstack_error *error);

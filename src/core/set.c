@@ -4,7 +4,11 @@
  */
 #include "core/set.h"
 
+#include "base/array.h"
 #include "core/filter.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* Behind lo, hi and ids. */
 /* clang-format off */
@@ -52,25 +56,45 @@ void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uin
 	}
 }
 
+static void forget_page(struct js_set_query *q)
+{
+	for (size_t i = 0; i < q->rows; i++) {
+		free(q->set[i].ids);
+		free((char *)(uintptr_t)q->set[i].running);
+	}
+	q->rows = 0;
+	q->failed = 0;
+}
+
+/* Keeps a set, with a copy of what lies in the row. */
 static void take_set(void *ctx, const struct js_row *row)
 {
 	struct js_set_query *q = ctx;
+	uint64_t list[JS_IDS_MAX], *ids;
 	struct js_set set = {.claimed_us = -1}, *to = &set;
 	unsigned c = 3;
 
-	q->rows = row == NULL ? 0 : q->rows + 1;
 	if (row == NULL) {
-		q->fn(q->ctx, NULL);
+		forget_page(q);
 		return;
 	}
-	js_set_read(to, row, 0, q->ids);
+	q->failed |= js_array_grow(&q->set, &q->room, q->rows + 1, sizeof(set)) != 0;
+	if (q->failed)
+		return;
+	js_set_read(to, row, 0, list);
 	if (q->claims) {
 		CLAIM_COLUMNS(JS_COLUMN_READ)
 	} else {
 		SPAN_COLUMNS(JS_COLUMN_READ)
 	}
-	q->next = set.place;
-	q->fn(q->ctx, to);
+	ids = set.ids == NULL ? NULL : malloc(set.n * sizeof(*ids));
+	q->failed |= (ids == NULL) != (set.ids == NULL);
+	if (ids != NULL)
+		memcpy(ids, list, set.n * sizeof(*ids));
+	set.ids = ids;
+	if (set.running != NULL)
+		q->failed |= (set.running = strdup(set.running)) == NULL;
+	q->set[q->rows++] = set;
 }
 
 /* The first and last number of a list, as far as SQL can tell: LEAST keeps a damaged place from overflowing. */
@@ -99,6 +123,7 @@ int js_sets_page(struct js_set_query *q, struct jobstack_error *error)
 	const struct js_place *at = &q->at;
 	struct js_sql sql = {0};
 
+	JS_TRY(js_db_nap(q->handle->db, 0, error));
 	if (q->claims)
 		js_sql_add(&sql, CLAIM_QUERY, (uint64_t)(q->running != 0), q->stack, at->worker, at->worker, at->no,
 			   (uint64_t)!q->running);
@@ -114,16 +139,14 @@ int js_sets_page(struct js_set_query *q, struct jobstack_error *error)
 			      : " ORDER BY t.stack_id,t.class,t.`rank`,t.pos LIMIT %u",
 		    q->page);
 	JS_TRY(js_db_query(q->handle->db, &sql, take_set, q, error));
-	q->at = q->next;
-	return 0;
+	if (q->rows > 0)
+		q->at = q->set[q->rows - 1].place;
+	return q->failed ? js_error_memory(error) : 0;
 }
 
-int js_sets_read(struct js_set_query *q, struct jobstack_error *error)
+void js_sets_free(struct js_set_query *q)
 {
-	js_sets_begin(q);
-	do {
-		JS_TRY(js_db_nap(q->handle->db, 0, error));
-		JS_TRY(js_sets_page(q, error));
-	} while (q->rows == q->page);
-	return 0;
+	forget_page(q);
+	free(q->set);
+	q->set = NULL;
 }

@@ -28,9 +28,6 @@ struct js_set {
  * set->damaged; what is known of the entries is set nevertheless. */
 void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uint64_t ids[JS_IDS_MAX]);
 
-/* Gets a set, which is valid during the call; with SET NULL at the start of each try to read a page. */
-typedef void js_set_fn(void *ctx, const struct js_set *set);
-
 struct js_set_query {
 	struct jobstack *handle;
 	uint64_t stack;
@@ -40,20 +37,20 @@ struct js_set_query {
 	const struct jobstack_filter *filter; /* only those that may hold what this names; NULL: all */
 	int running;			      /* the running of claims is wanted, and only those whose worker exists */
 	uint64_t page;
-	js_set_fn *fn;
-	void *ctx;
+	/* the answer: ROWS sets, valid until the next page */
+	struct js_set *set;
+	size_t rows;
 	/* the reader's own */
-	struct js_place at, next; /* the last one of the page before, and of this page */
-	uint64_t rows;
-	uint64_t ids[JS_IDS_MAX];
+	struct js_place at; /* the last one of the page before */
+	size_t room;
+	int failed;
 };
 
 /* Makes the next js_sets_page the first one. */
 void js_sets_begin(struct js_set_query *query);
 
-/* Reads a page of at most query->page sets, in the order of their key.  query->rows is their number: fewer than
- * query->page at the end. */
+/* Reads a page of at most query->page sets, in the order of their key: fewer at the end. */
 int js_sets_page(struct js_set_query *query, struct jobstack_error *error);
 
-/* Reads all pages. */
-int js_sets_read(struct js_set_query *query, struct jobstack_error *error);
+/* Frees the page. */
+void js_sets_free(struct js_set_query *query);

@@ -41,13 +41,10 @@ static void put_entry(struct js_where *w, const struct js_set *set, uint64_t ent
 	}
 }
 
-static void take_where_set(void *ctx, const struct js_set *set)
+static void put_set(struct reading *r, const struct js_set *set)
 {
-	struct reading *r = ctx;
 	struct js_where *w = r->where;
 
-	if (set == NULL)
-		return;
 	r->bad |= set->n == 0;
 	for (size_t i = 0; set->ids != NULL && i < set->n; i++)
 		put_entry(w, set, set->ids[i]);
@@ -64,10 +61,15 @@ static int read_whole_window(void *ctx, struct jobstack_error *error)
 	r->where->n = 0;
 	js_buf_reset(&r->where->in_hand);
 	r->bad = 0;
-	r->query.claims = 0;
-	JS_TRY(js_sets_read(&r->query, error));
-	r->query.claims = 1;
-	return js_sets_read(&r->query, error);
+	for (r->query.claims = 0; r->query.claims < 2; r->query.claims++) {
+		js_sets_begin(&r->query);
+		do {
+			JS_TRY(js_sets_page(&r->query, error));
+			for (size_t i = 0; i < r->query.rows; i++)
+				put_set(r, &r->query.set[i]);
+		} while (r->query.rows == r->query.page);
+	}
+	return 0;
 }
 
 int js_where_read(struct js_where *w, struct jobstack *handle, const struct js_stack *stack, uint64_t low,
@@ -80,9 +82,8 @@ int js_where_read(struct js_where *w, struct jobstack *handle, const struct js_s
 				      .low = low,
 				      .high = high,
 				      .running = 1,
-				      .page = 500,
-				      .fn = take_where_set,
-				      .ctx = &r}};
+				      .page = 500}};
+	int status;
 
 	if (w->state == NULL)
 		w->state = malloc(JS_WHERE_WINDOW);
@@ -92,7 +93,10 @@ int js_where_read(struct js_where *w, struct jobstack *handle, const struct js_s
 		return js_error_memory(error);
 	w->low = low;
 	w->high = high;
-	JS_TRY(js_db_view(handle->db, read_whole_window, &r, error));
+	status = js_db_view(handle->db, read_whole_window, &r, error);
+	js_sets_free(&r.query);
+	if (status != 0)
+		return status;
 	if (w->in_hand.failed)
 		return js_error_memory(error);
 	if (r.bad)

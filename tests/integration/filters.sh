@@ -27,7 +27,7 @@ for c in list requeue; do
 	try 'names or numbers of signals' --signal 65
 	try 'names of nodes' --node 'n[1-3]'
 	try 'names of nodes' --node n1,
-	try 'not an empty string' --reason ''
+	try 'got an empty string' --reason ''
 	try 'takes a time' --older-than soon
 	try 'takes a time' --newer-than 0
 	try 'can.t be used together' --exit 1 --signal KILL

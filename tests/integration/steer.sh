@@ -70,7 +70,7 @@ check '... what runs' says 2 'running entries can.t be cancelled: use .jobstack 
 check '... what is done' says 2 'only ready, waiting and dead .* not -t done' jobstack cancel -s some -t 'done'
 check '... no number' says 2 'n takes a whole number from 1 on, not "0"' jobstack cancel -s some -n 0
 check '... no such entry' says 2 'there is no entry "99"' jobstack cancel -s some 99
-check 'none matches' says 1 'no entry .* matches these options' jobstack cancel -s some --match '*.nc'
+check 'none matches' says 1 'no cancellable entry .* matches these options' jobstack cancel -s some --match '*.nc'
 check 'a dry run' prints 0 '2 would be cancelled' jobstack cancel -s some -t dead --match '/d/[13]' --dry-run
 check 'dead ones are settled' prints 0 '2 cancelled' jobstack cancel -s some -t dead --match '/d/[13]' --note $'no \e[1mdata'
 check '... one that is not dead is not' prints 1 '0 cancelled' jobstack cancel -s some -t dead --match '/d/[56]'
