@@ -182,6 +182,6 @@ json_t *view_report_json(const struct insight_report *r)
 		KEY_TIME("to", t->last_us), KEY_JSON("durations", durations_json(&t->done_us)),
 		KEY_JSON("throughput", throughput_json(r)), KEY_JSON("nodes", nodes_json(t)),
 		KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
-		KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
+		KEY_JSON("failures", view_failures_json(&r->failures)), KEY_JSON("used", used_json(t)),
 		KEY_JSON("next", next_json(r)), KEY_JSON("left_out", left_out_json(r->share)));
 }

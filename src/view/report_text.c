@@ -356,7 +356,7 @@ static void add_failures_section(const struct page *p)
 		return;
 	add_heading(p, "dead entries");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` retries them)\n", p->r->stack.name);
-	view_failures_table(&p->r->failures, INSIGHT_FAILURES,
+	view_failures_table(&p->r->failures,
 			    &(const struct view_page){.out = p->out, .columns = p->table, .colours = p->colours});
 }
 
