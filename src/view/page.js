@@ -51,7 +51,7 @@ function size(bytes) {
 }
 
 const moment = text => text === null ? '?' : text.slice(0, 10) + ' ' + text.slice(11, 19);
-const percent = share => `${(100 * share).toFixed(1)} %`;
+const percent = share => `${(share >= 1 ? 100 : share > 0.999 ? 99.9 : 100 * share).toFixed(1)} %`;
 
 // --------------------------------------------------------------------------------------------------------- elements
 

@@ -348,24 +348,24 @@ json_t *view_report_json(const struct insight_report *r)
 	if (r->idle.alone && (r->idle.last.ended_us >= 0 || r->idle.last.job_us >= 0))
 		view_idle(&idle, &r->idle);
 	view_report_methods(r, &methods);
-	o = VIEW_OBJECT(KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", view_stack_state(&r->stack.s)),
-			KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("verdict", verdict_json(r)),
-			view_said_member("idle", &idle), KEY_TEXT("nothing", why_nothing(r, some)),
-			KEY_TEXT("restriction",
-				 some ? "only attempts that ended since the given time are counted below" : NULL),
-			KEY_JSON("entries", VIEW_OBJECT(KEY_COUNTS(&r->stack.s))),
-			KEY_JSON("attempts", attempts_json(t)), KEY_JSON("users", users_json(t)),
-			KEY_FLAG("more_users", t->more_users), KEY_TIME("from", t->first_us),
-			KEY_TIME("to", t->last_us), KEY_SPAN("seconds", t->last_us - t->first_us),
-			KEY_JSON("durations", durations_json(&t->done_us)), KEY_JSON("throughput", throughput_json(r)),
-			KEY_JSON("busy", busy_json(t)), KEY_JSON("nodes", nodes_json(t)),
-			KEY_JSON("hours", hours_json(t)), KEY_JSON("file_systems", facts_json(r, JOBSTACK_FACT_MOUNT)),
-			KEY_JSON("programs", facts_json(r, JOBSTACK_FACT_PROGRAM)),
-			KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
-			KEY_JSON("failures", view_failures_json(&r->failures)), KEY_JSON("used", used_json(r)),
-			KEY_JSON("bytes", bytes_json(t)), KEY_JSON("packages", packages_json(&r->packages)),
-			KEY_COUNT("more_packages", r->packages.more), KEY_JSON("advice", view_report_advice(r)),
-			KEY_JSON("next", next_json(r)), view_said_member("methods", &methods));
+	o = VIEW_OBJECT(
+		KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", view_stack_state(&r->stack.s)),
+		KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("verdict", verdict_json(r)),
+		view_said_member("idle", &idle), KEY_TEXT("nothing", why_nothing(r, some)),
+		KEY_TEXT("restriction",
+			 some ? "only attempts that ended since the given time are counted below" : NULL),
+		KEY_JSON("entries", VIEW_OBJECT(KEY_COUNTS(&r->stack.s))), KEY_JSON("attempts", attempts_json(t)),
+		KEY_JSON("users", users_json(t)), KEY_FLAG("more_users", t->more_users), KEY_TIME("from", t->first_us),
+		KEY_TIME("to", t->last_us), KEY_SPAN("seconds", t->first_us >= 0 ? t->last_us - t->first_us : -1),
+		KEY_JSON("durations", durations_json(&t->done_us)), KEY_JSON("throughput", throughput_json(r)),
+		KEY_JSON("busy", busy_json(t)), KEY_JSON("nodes", nodes_json(t)), KEY_JSON("hours", hours_json(t)),
+		KEY_JSON("file_systems", facts_json(r, JOBSTACK_FACT_MOUNT)),
+		KEY_JSON("programs", facts_json(r, JOBSTACK_FACT_PROGRAM)), KEY_JSON("slowest", slowest_json(r)),
+		KEY_JSON("wasted", wasted_json(t)), KEY_JSON("failures", view_failures_json(&r->failures)),
+		KEY_JSON("used", used_json(r)), KEY_JSON("bytes", bytes_json(t)),
+		KEY_JSON("packages", packages_json(&r->packages)), KEY_COUNT("more_packages", r->packages.more),
+		KEY_JSON("advice", view_report_advice(r)), KEY_JSON("next", next_json(r)),
+		view_said_member("methods", &methods));
 	set_left_out(o, r->share);
 	return o;
 }

@@ -174,11 +174,12 @@ static void add_durations(const struct text *t)
 		view_histogram_text(json_object_get(d, "histogram"), t->columns, t->out);
 }
 
-/* The tables.  Each is shown if its list has at least LEAST objects; behind the heading stands NOTE. */
+/* The tables.  Each is shown if its list has at least LEAST objects, of which MOST are listed (0: all).  Behind the
+ * heading stands NOTE. */
 #define TABLE_COLUMNS 8
 struct table {
 	const char *list, *heading, *note;
-	size_t least;
+	size_t least, most;
 	struct view_row_column column[TABLE_COLUMNS];
 };
 #define SPREAD                                                                                                         \
@@ -196,6 +197,7 @@ static const struct table over_time = {"throughput",
 				       "over time",
 				       "",
 				       2,
+				       0,
 				       {{{"FROM", 0, 0, 0}, "from", VIEW_START},
 					{{"DONE", 1, 0, 0}, "done", VIEW_COUNT},
 					{{"NOT DONE", 1, 6, 0}, "not_done", VIEW_FAULTS},
@@ -207,6 +209,7 @@ static const struct table nodes = {"nodes",
 				   "nodes",
 				   " (MEAN of done entries; SLOTS per worker; BUSY: average commands at once)\n",
 				   1,
+				   NODES,
 				   {{{"NODE", 0, 0, 8}, "node", VIEW_NAME},
 				    {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
 				    {{"FAILED", 1, 5, 0}, "failed", VIEW_FAULTS},
@@ -220,15 +223,17 @@ static const struct table hours = {
 	"hours of the day",
 	" (UTC, by start; " CV_MEANS ")\n",
 	2,
+	0,
 	{{{"HOUR", 0, 0, 0}, "hour", VIEW_HOUR}, {{"DONE", 1, 0, 0}, "done", VIEW_COUNT}, SPREAD}};
-static const struct table file_systems = {
-	"file_systems", "file systems", " (" CV_MEANS ")\n", 2, {FACT("FILE SYSTEM")}};
-static const struct table programs = {
-	"programs", "programs and their versions", " (" CV_MEANS ")\n", 2, {FACT("VERSION")}};
+static const struct table file_systems = {"file_systems",	"file systems", " (" CV_MEANS ")\n", 2, 0,
+					  {FACT("FILE SYSTEM")}};
+static const struct table programs = {"programs",	"programs and their versions", " (" CV_MEANS ")\n", 2, 0,
+				      {FACT("VERSION")}};
 static const struct table slowest = {"slowest",
 				     "slowest\n",
 				     "",
 				     2,
+				     0,
 				     {{{"TOOK", 1, 0, 0}, "seconds", VIEW_TOOK},
 				      {{"ENTRY", 1, 0, 0}, "entry", VIEW_COUNT},
 				      {{"OUTCOME", 0, 2, 0}, "outcome", VIEW_OUTCOME},
@@ -238,6 +243,7 @@ static const struct table causes = {"causes",
 				    "wasted: ",
 				    "",
 				    1,
+				    0,
 				    {{{"CAUSE", 0, 0, 10}, "how", VIEW_NAME},
 				     {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
 				     {{"TIME", 1, 0, 0}, "seconds", VIEW_TOOK},
@@ -246,6 +252,7 @@ static const struct table packages = {"packages",
 				      "Python packages\n",
 				      "",
 				      1,
+				      0,
 				      {{{"PACKAGE", 0, 0, 10}, "package", VIEW_NAME},
 				       {{"VERSION", 0, 1, 0}, "version", VIEW_NAME},
 				       {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
@@ -269,7 +276,7 @@ static void write_table(const struct text *t, const json_t *list, const struct t
 
 	while (n < TABLE_COLUMNS && table->column[n].key != NULL)
 		n++;
-	view_rows(list, table->column, n, NODES, &t->page);
+	view_rows(list, table->column, n, table->most, &t->page);
 }
 
 static void add_table(const struct text *t, const struct table *table)

@@ -119,7 +119,7 @@ void view_rows(const json_t *list, const struct view_row_column *columns, size_t
 {
 	struct view_column column[VIEW_TABLE_MAX];
 	struct view_table table = {.column = column, .n = n};
-	size_t size = json_array_size(list), shown = size <= most ? size : most - 1;
+	size_t size = json_array_size(list), shown = most == 0 || size <= most ? size : most - 1;
 
 	for (size_t c = 0; c < n; c++)
 		column[c] = columns[c].column;

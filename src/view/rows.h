@@ -34,8 +34,8 @@ struct view_row_column {
 	enum view_kind kind;
 };
 
-/* Appends LIST as a table of N columns, indented by two.  Of more than MOST objects the last ones are one row, with the
- * sums of their counts. */
+/* Appends LIST as a table of N columns, indented by two.  Of more than MOST objects (0: any number) the last ones
+ * are one row, with the sums of their counts. */
 void view_rows(const json_t *list, const struct view_row_column *columns, size_t n, size_t most,
 	       const struct view_page *page);
 

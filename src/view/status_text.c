@@ -250,7 +250,7 @@ void view_failures_rows(const json_t *failures, const struct view_page *page)
 		{{"EXAMPLE", VIEW_RIGHT, 4, 0}, "entry", VIEW_COUNT},
 		{{"LAST SEEN", VIEW_RIGHT, 1, 0}, "last_seen_seconds", VIEW_AGO}};
 
-	view_rows(failures, columns, sizeof(columns) / sizeof(columns[0]), INSIGHT_FAILURES, page);
+	view_rows(failures, columns, sizeof(columns) / sizeof(columns[0]), 0, page);
 }
 
 void view_failures_table(const struct insight_failures *failures, const struct view_page *page)
