@@ -88,14 +88,14 @@ static json_t *copy_main_figures(const json_t *report)
 void view_page_add(struct js_buf *page, json_t *report, size_t more)
 {
 	size_t most = more == 0 && page->len == 0 ? MOST + ALONE : MOST, start = page->len,
-	       room = (start < most ? most - start : 0) / (more + 1);
+	       share = (start < most ? most - start : 0) / (more + 1);
 	json_t *brief;
 
 	shorten(report);
 	brief = copy_main_figures(report);
 	js_buf_str(page, start > 0 ? "," : "");
 	add_json(page, report);
-	if (page->len - start > room && !page->failed) {
+	if (page->len - start > share && !page->failed) {
 		page->len = start;
 		js_buf_str(page, start > 0 ? "," : "");
 		add_json(page, brief);

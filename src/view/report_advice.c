@@ -46,7 +46,7 @@ __attribute__((format(printf, 2, 3))) static void add_advice(json_t *list, const
 	va_end(args);
 }
 
-static void advise_time(const struct insight_report *r, int64_t time_us, json_t *list)
+static void add_time_advice(const struct insight_report *r, int64_t time_us, json_t *list)
 {
 	const struct insight_advice *a = &r->advice;
 
@@ -59,7 +59,7 @@ static void advise_time(const struct insight_report *r, int64_t time_us, json_t 
 			   r->tally->timeouts, view_plural(r->tally->timeouts));
 }
 
-static void advise_memory(const struct insight_report *r, json_t *list)
+static void add_memory_advice(const struct insight_report *r, json_t *list)
 {
 	const struct insight_advice *a = &r->advice;
 	char over[80] = "";
@@ -103,7 +103,7 @@ static size_t add_worker_numbers(const struct insight_advice *a, struct js_buf *
 	return added;
 }
 
-static void advise_workers(const struct insight_report *r, json_t *list)
+static void add_workers_advice(const struct insight_report *r, json_t *list)
 {
 	const struct insight_advice *a = &r->advice;
 	const struct view_amount wanted = view_took((double)r->wanted_us);
@@ -140,8 +140,8 @@ json_t *view_report_advice(const struct insight_report *r)
 		return list;
 	}
 	(void)insight_report_request(r, &request, &within_us);
-	advise_time(r, request.time_us, list);
-	advise_memory(r, list);
+	add_time_advice(r, request.time_us, list);
+	add_memory_advice(r, list);
 	add_excluded(r, &nodes);
 	if (nodes.len > 0)
 		add_advice(list, "--exclude=%s  far more attempts fail there than elsewhere", nodes.data);
@@ -149,7 +149,7 @@ json_t *view_report_advice(const struct insight_report *r)
 	if (a->cpus > 1)
 		add_advice(list, "--cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy",
 			   a->cpus * a->slots, a->cpus);
-	advise_workers(r, list);
+	add_workers_advice(r, list);
 	if (a->few)
 		add_advice(list, "(based on only %" PRIu64 " done %s: allow a larger margin)",
 			   VIEW_ENTRIES(r->tally->done_us.n));
