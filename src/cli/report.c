@@ -34,8 +34,7 @@ static int slurm, findings, all, shares;
 static struct js_site site;
 static struct insight_share share;
 static int64_t every_us;
-static struct js_buf page; /* of all stacks */
-static struct view_page_stacks stacks;
+static struct js_buf page; /* the reports of all stacks */
 
 static int choose_shared(struct cli *cli, void *ctx, int key, const char *arg)
 {
@@ -71,8 +70,7 @@ static const struct js_opt table[] = {
 	{0, "slurm", NULL, "print only the recommendations, as lines for a batch script", CLI_FLAG(&slurm)},
 	{0, "io", NULL, "print ten findings about reading and writing instead, for all of these\nstacks together",
 	 CLI_FLAG(&findings)},
-	{0, "html", "FILE", "write a page with graphs for a browser, which needs no network; -:\nprint it",
-	 CLI_WORD_ONCE(&html)},
+	{0, "html", "FILE", "write a page for a browser, which needs no network; -: print it", CLI_WORD_ONCE(&html)},
 	{0, "every", "D", "with --html: write it again every D, until nothing is left to do; the page\nreloads itself",
 	 CLI_TIME(&every_us, JS_SECOND_US, "a duration of at least 1 s, such as 30 or 5m")},
 	{0, "share", "[WHAT,...]",
@@ -107,75 +105,109 @@ static int check_report(struct cli *cli)
 	return since != NULL ? cli_since(cli, since, &wanted.since_us, &wanted.within_us) : 0;
 }
 
-static int render_slurm(struct cli *cli, const struct insight_report *r, struct js_buf *out)
+static int print_script(struct cli *cli, const json_t *report)
 {
-	if (r->advice.known && (r->wanted_us < 0 || insight_report_workers(r) > 0)) {
-		view_report_slurm(r, out);
+	const json_t *next = json_object_get(report, "next");
+	const char *script = json_string_value(json_object_get(next, "script"));
+
+	if (script != NULL) {
+		(void)fputs(script, stdout);
 		return CLI_YES;
 	}
 	cli_say(cli,
-		r->advice.known ? "no number of workers finishes within that time: single entries take longer"
-				: "no entry of the stack \"%s\" is done yet, so nothing can be recommended",
+		json_is_object(next) ? "no number of workers finishes within that time: single entries take longer"
+				     : "no entry of the stack \"%s\" is done yet, so nothing can be recommended",
 		cli->stack);
 	return CLI_NO;
 }
 
-/* The findings for all stacks. */
-static int read_findings(struct cli *cli, struct insight_io *io)
+static int print_text(struct cli *cli, const json_t *report)
+{
+	struct js_buf text = {0}, out = {0};
+	unsigned columns = view_columns(stdout);
+	int bad;
+
+	if (cli->stack != cli->stacks[0] && cli->stacks_n > 1)
+		js_buf_char(&out, '\n');
+	view_report_text(report, columns, view_colours(stdout), &text);
+	view_fit(&out, text.data != NULL ? text.data : "", columns);
+	bad = text.failed || out.failed;
+	if (!bad)
+		(void)fputs(out.data, stdout);
+	js_buf_free(&text);
+	js_buf_free(&out);
+	return bad ? cli_no_memory(cli) : CLI_YES;
+}
+
+/* Reads the findings for all stacks; TALLY, if it is not NULL, has their attempts already. */
+static json_t *read_findings(struct cli *cli, const struct insight_tally *tally)
 {
 	struct cli_progress progress = {.cli = cli};
+	struct insight_io io = {.tally = tally, .shared = wanted.share};
 	int status;
 
-	io->stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
-	io->stacks_n = cli->stacks_n > 0 ? cli->stacks_n : 1;
-	io->shared = wanted.share;
-	status = insight_io_read(cli->handle, io, show_attempts, &progress, &cli->error);
+	io.stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
+	io.stacks_n = cli->stacks_n > 0 ? cli->stacks_n : 1;
+	status = insight_io_read(cli->handle, &io, show_attempts, &progress, &cli->error);
 	cli_progress_end(&progress);
-	if (status == 0 && io->unindexed)
+	if (status == 0 && io.unindexed)
 		cli_say(cli,
 			"this account may not write the index of files, so files that are not in it yet are left out: "
 			"`jobstack report --io` of an account that may write adds them");
-	return status;
+	return status == 0 ? view_io_json(&io) : NULL;
 }
 
-/* If there is only one stack, R has its attempts already. */
-static int add_findings(struct cli *cli, const struct insight_report *r)
+/* Writes the page, whose reports have been added. */
+static int write_page(struct cli *cli, json_t *io, int reloads)
 {
-	struct insight_io io = {.tally = cli->stacks_n < 2 && r != NULL && since == NULL ? r->tally : NULL};
-	int status = read_findings(cli, &io);
+	int status = CLI_YES;
 
-	if (status == 0)
-		view_page_findings(&page, &io);
+	view_page_end(&page, io, reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
+	if (page.failed)
+		status = cli_no_memory(cli);
+	else if (strcmp(html, "-") == 0)
+		(void)fwrite(page.data, 1, page.len, stdout);
+	else if (js_file_replace(html, 0644, page.data, page.len) != 0) {
+		cli_tell(cli, "can't write the page to %s: %s", html, strerror(errno));
+		status = CLI_USAGE;
+	}
+	js_buf_free(&page);
 	return status;
 }
 
 /* Adds the stack to the page, which is written with the last one.  R is NULL for one that could not be read. */
-static int add_to_page(struct cli *cli, const struct insight_report *r, int reloads)
+static int add_to_page(struct cli *cli, const struct insight_report *r)
 {
+	json_t *io = NULL;
 	size_t more = 0;
 
 	while (more < cli->stacks_n && cli->stacks[cli->stacks_n - 1 - more] != cli->stack)
 		more++;
 	more = more < cli->stacks_n ? more : 0;
 	if (r != NULL)
-		view_page_report(&page, &stacks, r, more);
-	if (more > 0)
+		view_page_add(&page, view_report_json(r), more);
+	if (more > 0 || page.len == 0)
 		return CLI_YES;
-	if (findings && add_findings(cli, r) != 0)
+	if (findings) /* if there is only one stack, R has its attempts */
+		io = read_findings(cli, cli->stacks_n < 2 && r != NULL && since == NULL ? r->tally : NULL);
+	if (findings && io == NULL)
 		return cli_fail(cli);
-	view_page_end(&page, &stacks, stacks.n == 0 ? cli->stack : stacks.at[0].name,
-		      reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
-	if (page.failed)
-		return cli_no_memory(cli);
-	if (strcmp(html, "-") == 0)
-		(void)fwrite(page.data, 1, page.len, stdout);
-	else if (js_file_replace(html, 0644, page.data, page.len) != 0) {
-		cli_tell(cli, "can't write the page to %s: %s", html, strerror(errno));
-		return CLI_USAGE;
-	}
-	js_buf_free(&page);
-	stacks.n = 0;
-	return CLI_YES;
+	return write_page(cli, io, r != NULL && insight_report_so_far(r));
+}
+
+static int show_report(struct cli *cli, const struct insight_report *r)
+{
+	json_t *json;
+	int status;
+
+	if (html != NULL)
+		return add_to_page(cli, r);
+	json = view_report_json(r);
+	if (cli->json)
+		return cli_print_json(json);
+	status = json == NULL ? cli_no_memory(cli) : slurm ? print_script(cli, json) : print_text(cli, json);
+	json_decref(json);
+	return status;
 }
 
 /* *SO_FAR: the stack has work left. */
@@ -183,34 +215,17 @@ static int print_once(struct cli *cli, int *so_far)
 {
 	struct cli_progress progress = {.cli = cli};
 	struct insight_report report = wanted;
-	struct js_buf text = {0}, out = {0};
-	unsigned columns = view_columns(stdout);
 	int status = insight_report_read(cli->handle, cli->stack, &report, show_attempts, &progress, &cli->error);
 
 	cli_progress_end(&progress);
-	if (status != 0) {
-		status = cli_fail(cli);
-		if (page.len > 0)
-			(void)add_to_page(cli, NULL, 0);
-	} else if (html != NULL) {
+	if (status == 0) {
 		*so_far = insight_report_so_far(&report);
-		status = add_to_page(cli, &report, *so_far);
-	} else if (cli->json)
-		status = cli_print_json(view_report_json(&report));
-	else if (slurm)
-		status = render_slurm(cli, &report, &out);
-	else {
-		if (cli->stack != cli->stacks[0] && cli->stacks_n > 1)
-			js_buf_char(&out, '\n');
-		view_report_text(&report, columns, view_colours(stdout), &text);
-		view_fit(&out, text.data != NULL ? text.data : "", columns);
+		status = show_report(cli, &report);
+	} else {
+		status = cli_fail(cli);
+		if (html != NULL)
+			(void)add_to_page(cli, NULL);
 	}
-	if (text.failed || out.failed)
-		status = cli_no_memory(cli);
-	else if (out.len > 0)
-		(void)fputs(out.data, stdout);
-	js_buf_free(&text);
-	js_buf_free(&out);
 	insight_report_free(&report);
 	return status;
 }
@@ -218,20 +233,24 @@ static int print_once(struct cli *cli, int *so_far)
 /* With the first of the stacks. */
 static int print_findings(struct cli *cli)
 {
-	struct insight_io io = {0};
 	struct js_buf out = {0};
-	int status;
+	json_t *io;
+	int status = CLI_YES;
 
 	if (cli->stacks_n > 0 && cli->stack != cli->stacks[0])
 		return CLI_YES;
-	if (read_findings(cli, &io) != 0)
+	io = read_findings(cli, NULL);
+	if (io == NULL)
 		return cli_fail(cli);
 	if (cli->json)
-		return cli_print_json(view_io_json(&io));
-	view_io_text(&io, view_columns(stdout), view_colours(stdout), &out);
-	(void)fputs(out.failed ? "" : out.data, stdout);
-	status = out.failed ? cli_no_memory(cli) : CLI_YES;
+		return cli_print_json(io);
+	view_io_text(io, view_columns(stdout), view_colours(stdout), &out);
+	if (out.failed)
+		status = cli_no_memory(cli);
+	else
+		(void)fputs(out.data, stdout);
 	js_buf_free(&out);
+	json_decref(io);
 	return status;
 }
 

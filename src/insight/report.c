@@ -153,28 +153,28 @@ uint64_t insight_report_request(const struct insight_report *r, struct insight_a
 	return workers;
 }
 
-size_t insight_report_steps(const struct insight_report *r, struct insight_step *step, size_t n, int64_t *step_us)
+size_t insight_report_steps(const struct insight_report *r, struct insight_step step[INSIGHT_REPORT_STEPS],
+			    int64_t *step_us)
 {
 	const struct jobstack_status *s = &r->stack.s;
-	struct js_timeline l = r->tally->timeline;
+	const struct js_timeline *l = &r->tally->timeline; /* it fits */
 	uint64_t all = s->pushed - s->moved, done = s->done + s->pruned, failed = 0, count = r->tally->n[JOBSTACK_DONE];
 	size_t from, to;
 
-	js_timeline_fit(&l, n);
-	*step_us = l.step_us;
-	if (js_timeline_range(&l, &from, &to) != 0)
+	*step_us = l->step_us;
+	if (js_timeline_range(l, &from, &to) != 0)
 		return 0;
 	done -= count < done ? count : done; /* what was done before, or has no attempts any more */
 	for (size_t i = from; i <= to; i++) {
-		const uint64_t *c = l.count[i];
-		double busy = (double)c[INSIGHT_BUSY] / (double)l.step_us;
+		const uint64_t *c = l->count[i];
+		double busy = (double)c[INSIGHT_BUSY] / (double)l->step_us;
 		uint64_t rest, at_once = (uint64_t)(busy + .5);
 
 		done += c[INSIGHT_DONE];
 		failed += c[INSIGHT_FAILED];
 		rest = all > done + failed ? all - done - failed : 0;
 		step[i - from] = (struct insight_step){
-			.from_us = (l.first + (int64_t)i) * l.step_us,
+			.from_us = (l->first + (int64_t)i) * l->step_us,
 			.done = c[INSIGHT_DONE],
 			.not_done = c[INSIGHT_NOT_DONE],
 			.all_done = done,
@@ -182,7 +182,7 @@ size_t insight_report_steps(const struct insight_report *r, struct insight_step 
 			.left = rest > at_once ? rest - at_once : 0,
 			.at_work = rest > at_once ? at_once : rest,
 			.running = busy,
-			.workers = r->tally->worker_n < INSIGHT_WORKERS ? (double)c[INSIGHT_WORKER] / (double)l.step_us
+			.workers = r->tally->worker_n < INSIGHT_WORKERS ? (double)c[INSIGHT_WORKER] / (double)l->step_us
 									: -1,
 		};
 	}

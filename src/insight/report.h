@@ -10,8 +10,7 @@
 #include "insight/stack.h"
 #include "insight/tally.h"
 
-#define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
-#define INSIGHT_REPORT_STEPS 48 /* as a graph */
+#define INSIGHT_REPORT_STEPS 24 /* over time, at most */
 
 #define INSIGHT_FEW 20 /* with fewer done entries the advice is a guess */
 #define INSIGHT_PACKAGES 25
@@ -86,8 +85,9 @@ struct insight_step {
 	double running, workers; /* workers: -1: too many to count */
 };
 
-/* Fills at most N steps of *STEP_US; returns how many. */
-size_t insight_report_steps(const struct insight_report *report, struct insight_step *step, size_t n, int64_t *step_us);
+/* Fills the steps, of *STEP_US each; returns how many. */
+size_t insight_report_steps(const struct insight_report *report, struct insight_step step[INSIGHT_REPORT_STEPS],
+			    int64_t *step_us);
 
 /* A bar of a histogram: how many took at least FROM and less than TO (INT64_MAX in the last). */
 struct insight_bar {

@@ -16,17 +16,6 @@ int insight_share_hides(const struct insight_share *share, unsigned what)
 	return share != NULL && (share->shown & what) == 0;
 }
 
-void insight_share_say(const struct insight_share *share, struct js_buf *out)
-{
-	unsigned said = 0;
-
-	for (unsigned i = 0; i < INSIGHT_SHARE_KINDS; i++)
-		if (insight_share_hides(share, 1u << i))
-			js_buf_printf(out, "%s%s%s", said++ == 0 ? "left out: " : ", ", insight_share_words[i],
-				      1u << i == INSIGHT_SHARE_PACKAGES ? " that the site does not list" : "");
-	js_buf_str(out, said == 0 ? "nothing is left out" : "");
-}
-
 /* Of a platform, the lines whose values come from the machine and from Slurm, not from the user. */
 static void keep_machine(char *text)
 {

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "insight/facts.h"
 #include "insight/failures.h"
 
@@ -31,9 +30,6 @@ extern const char *const insight_share_words[INSIGHT_SHARE_KINDS];
 
 /* Whether WHAT is left out.  If SHARE is NULL, nothing is. */
 int insight_share_hides(const struct insight_share *share, unsigned what);
-
-/* Appends "left out: datapaths, users". */
-void insight_share_say(const struct insight_share *share, struct js_buf *out);
 
 /* Replaces the text of a program's version by "number 1" and so on, and that of a mount by its type.  Of a platform
  * only the machine stays.  Returns 0, or -1 without memory. */

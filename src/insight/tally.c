@@ -80,6 +80,23 @@ int64_t insight_took(const struct jobstack_item *i)
 	return end > i->started_us ? end - i->started_us : 0;
 }
 
+/* The bytes that an attempt read and wrote; -1: unknown. */
+static double sum_bytes(const struct jobstack_item *i)
+{
+	return i->read_bytes >= 0 && i->write_bytes >= 0 ? (double)i->read_bytes + (double)i->write_bytes : -1;
+}
+
+/* Adds to how long done attempts took, and to how many bytes they read and wrote per second. */
+static void add_speed(struct insight_spread *took, struct insight_spread *moved, const struct jobstack_item *i,
+		      int64_t us)
+{
+	if (i->outcome != JOBSTACK_DONE || us <= 0)
+		return;
+	insight_spread_add(took, (double)us);
+	if (sum_bytes(i) >= 0)
+		insight_spread_add(moved, sum_bytes(i) * 1e6 / (double)us);
+}
+
 static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item *i)
 {
 	int64_t from = i->started_us >= 0 ? i->started_us : i->ended_us;
@@ -194,6 +211,7 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 	if (i->slots > node->slots)
 		node->slots = i->slots;
 	widen_span(&node->first_us, &node->last_us, i);
+	add_speed(&node->took, &node->moved, i, us);
 	if (node->heat > 0 && us > 0)
 		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, INSIGHT_BUSY);
 }
@@ -288,7 +306,7 @@ static void tally_kind(struct insight_tally *t, const struct jobstack_item *i)
 	if (kind < 0 || kind == INSIGHT_BOTH)
 		return;
 	js_sketch_add(&t->kind_bytes[kind], most);
-	t->one_way[kind] += (double)most >= .95 * ((double)i->read_bytes + (double)i->write_bytes);
+	t->one_way[kind] += (double)most >= .95 * sum_bytes(i);
 }
 
 static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t number, const struct jobstack_item *i,
@@ -304,30 +322,9 @@ static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t nu
 	fact[at].n++;
 	fact[at].done += i->outcome == JOBSTACK_DONE;
 	fact[at].us += us > 0 ? (double)us : 0;
-	if (i->read_bytes >= 0 && i->write_bytes >= 0)
-		fact[at].bytes += (double)i->read_bytes + (double)i->write_bytes;
-	if (i->outcome != JOBSTACK_DONE || us <= 0)
-		return;
-	insight_spread_add(&fact[at].took, (double)us);
-	if (i->read_bytes >= 0 && i->write_bytes >= 0)
-		insight_spread_add(&fact[at].moved,
-				   ((double)i->read_bytes + (double)i->write_bytes) * 1e6 / (double)us);
-}
-
-/* How long done attempts took, and how fast they read and wrote: by the hour, and by the node. */
-static void tally_spread(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
-{
-	struct insight_tally_node *node = &t->node[t->last_node];
-	int hour = (int)(i->started_us / (3600 * JS_SECOND_US) % 24);
-
-	if (i->outcome != JOBSTACK_DONE || us <= 0)
-		return;
-	insight_spread_add(&t->took[hour], (double)us);
-	insight_spread_add(&node->took, (double)us);
-	if (i->read_bytes < 0 || i->write_bytes < 0)
-		return;
-	insight_spread_add(&t->moved[hour], ((double)i->read_bytes + (double)i->write_bytes) * 1e6 / (double)us);
-	insight_spread_add(&node->moved, ((double)i->read_bytes + (double)i->write_bytes) * 1e6 / (double)us);
+	if (sum_bytes(i) >= 0)
+		fact[at].bytes += sum_bytes(i);
+	add_speed(&fact[at].took, &fact[at].moved, i, us);
 }
 
 static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
@@ -343,7 +340,7 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 		t->cpu_of_us += (double)us;
 		t->cpu_n++;
 	}
-	if (i->read_bytes >= 0 && i->write_bytes >= 0) {
+	if (sum_bytes(i) >= 0) {
 		t->read_bytes += (double)i->read_bytes;
 		t->write_bytes += (double)i->write_bytes;
 		t->bytes_n++;
@@ -362,6 +359,8 @@ static void end_entry(struct insight_tally *t)
 
 static void tally_time(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
+	int hour = (int)(i->started_us / (3600 * JS_SECOND_US) % 24);
+
 	if (i->entry != t->last_entry)
 		end_entry(t);
 	t->failed_us = i->outcome == JOBSTACK_FAILED || i->outcome == JOBSTACK_LOST ? i->ended_us : -1;
@@ -372,6 +371,8 @@ static void tally_time(struct insight_tally *t, const struct jobstack_item *i, i
 	if (us > 0)
 		js_timeline_add_time(&t->timeline, i->started_us, i->ended_us, INSIGHT_BUSY);
 	tally_worker(t, i);
+	if (us > 0)
+		add_speed(&t->took[hour], &t->moved[hour], i, us);
 }
 
 /* Attempts come in the order of their entries' numbers. */
@@ -399,8 +400,6 @@ static void tally_attempt(struct insight_tally *t, const struct jobstack_item *i
 	if (i->worker == 0 || i->worker != t->last_worker)
 		tally_user(t, i->user);
 	tally_node(t, i, us);
-	if (!t->failed)
-		tally_spread(t, i, us);
 	tally_slow(t, i, us);
 }
 

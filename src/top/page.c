@@ -98,7 +98,7 @@ static void add_stack(struct page *p, const struct feed_picture *picture, const 
 	add_rows(p, picture, page->out, HEAD, filter);
 	if (shot->failures.n > 0)
 		js_buf_str(page->out, shot->failures_all ? "\nfailing now, will be retried\n" : "\ndead\n");
-	view_failures_table(&shot->failures, INSIGHT_FAILURES, page);
+	view_failures_table(&shot->failures, page);
 	add_rows(p, picture, page->out, GROUPS, filter);
 	js_buf_char(page->out, '\n');
 	view_longest_table(shot, page);

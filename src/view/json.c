@@ -5,24 +5,19 @@
 #include "view/json.h"
 
 #include "view/amount.h"
+#include "view/text.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void view_base64(struct js_buf *out, const void *data, size_t len)
 {
-	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = data;
+	unsigned char *to = (unsigned char *)js_buf_room(out, (len + 2) / 3 * 4);
 
-	for (; len > 0; p += len < 3 ? len : 3, len -= len < 3 ? len : 3) {
-		unsigned bits = (unsigned)p[0] << 16 | (len > 1 ? (unsigned)p[1] << 8 : 0) | (len > 2 ? p[2] : 0u);
-
-		js_buf_char(out, digit[bits >> 18]);
-		js_buf_char(out, digit[bits >> 12 & 63]);
-		js_buf_char(out, len > 1 ? digit[bits >> 6 & 63] : '=');
-		js_buf_char(out, len > 2 ? digit[bits & 63] : '=');
-	}
+	if (to != NULL)
+		out->len += (size_t)EVP_EncodeBlock(to, data, (int)len);
 }
 
 static int failed; /* memory has run out since the last line */
@@ -43,6 +38,15 @@ struct view_member view_bytes_member(const char *key, const void *data, size_t l
 struct view_member view_text_member(const char *key, const char *text)
 {
 	return view_bytes_member(key, text, text == NULL ? 0 : strlen(text));
+}
+
+struct view_member view_said_member(const char *key, struct js_buf *said)
+{
+	struct view_member m = view_bytes_member(key, said->data, said->len);
+
+	failed |= said->failed;
+	js_buf_free(said);
+	return m;
 }
 
 json_t *view_json_time(int64_t wall_us)
@@ -81,6 +85,47 @@ json_t *view_object(const struct view_member *m)
 
 	view_set(object, m);
 	return object;
+}
+
+double view_get_number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+const char *view_get_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+int view_get_name(const json_t *object, const char *key, struct js_buf *out)
+{
+	const json_t *text = json_object_get(object, key);
+	struct js_buf bytes = {0};
+	char coded[80];
+	size_t len;
+
+	if (json_is_string(text)) {
+		view_safe(out, json_string_value(text), json_string_length(text));
+		return 1;
+	}
+	(void)snprintf(coded, sizeof(coded), "%s_base64", key);
+	text = json_object_get(object, coded);
+	len = json_string_length(text);
+	if (len == 0)
+		return 0;
+	if (js_buf_room(&bytes, len) != NULL)
+		bytes.len = (size_t)EVP_DecodeBlock((unsigned char *)bytes.data,
+						    (const unsigned char *)json_string_value(text), (int)len);
+	while (bytes.len > 0 && json_string_value(text)[--len] == '=') /* which is decoded to a NUL */
+		bytes.len--;
+	view_safe(out, bytes.data, bytes.len);
+	out->failed |= bytes.failed;
+	js_buf_free(&bytes);
+	return 1;
 }
 
 int view_json_line(json_t *object, struct js_buf *out)

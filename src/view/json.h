@@ -42,6 +42,9 @@ struct view_member {
 
 struct view_member view_bytes_member(const char *key, const void *data, size_t len);
 struct view_member view_text_member(const char *key, const char *text);
+
+/* The text in SAID, which is freed; null if it is empty. */
+struct view_member view_said_member(const char *key, struct js_buf *said);
 json_t *view_json_time(int64_t wall_us);
 json_t *view_json_span(int64_t us);
 
@@ -58,6 +61,13 @@ void view_set(json_t *object, const struct view_member *member);
 /* Appends an object with these members to LIST; or JSON, which LIST takes over. */
 #define VIEW_APPEND(list, ...) view_append(list, VIEW_OBJECT(__VA_ARGS__))
 void view_append(json_t *list, json_t *json);
+
+/* Reading an object.  A number: -1 if it is null or missing.  A text: "" if it is. */
+double view_get_number(const json_t *object, const char *key);
+const char *view_get_text(const json_t *object, const char *key);
+
+/* Appends the text that KEY_BYTES has set, as view_safe shows it; returns 0 if it is null or missing. */
+int view_get_name(const json_t *object, const char *key, struct js_buf *out);
 
 /* Makes the next view_json_line fail, for memory that ran out elsewhere. */
 void view_json_fail(void);

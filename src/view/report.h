@@ -1,72 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A report for people, for programs, and as lines of a batch script.
+ * A report as JSON, which has every number and every sentence; and what prints it: text, and a page for a browser.
  */
 #pragma once
 
 #include "base/buf.h"
-#include "insight/io.h"
 #include "insight/report.h"
+#include "view/amount.h"
 
 #include <jansson.h>
 
-/* Appends the report as text: at most COLUMNS wide (0: 80), with colour if COLOURS. */
-void view_report_text(const struct insight_report *report, unsigned columns, int colours, struct js_buf *out);
+/* All of it as an object; NULL without memory. */
+json_t *view_report_json(const struct insight_report *report);
 
-/* What stands out, in sentences.  Names in them are not escaped yet: a view must do it.  Start it as {0}. */
-#define VIEW_SIGNS 12
-#define VIEW_SIGNS_NODES 3 /* nodes that are named */
-struct view_signs {
-	struct js_buf line[VIEW_SIGNS];
-	size_t n;
-};
-void view_signs_read(struct view_signs *signs, const struct insight_report *report);
-void view_signs_free(struct view_signs *signs);
+/* Appends the object as text: at most COLUMNS wide (0: 80), with colour if COLOURS. */
+void view_report_text(const json_t *report, unsigned columns, int colours, struct js_buf *out);
 
-/* Appends the nodes on which attempts fail, as --exclude of sbatch takes them.  Appends nothing if there are none, or
- * too many to be just bad nodes. */
-void view_report_excluded(const struct insight_report *report, struct js_buf *out);
+/* Appends the object to the reports of a page, MORE of which follow.  A page has at most 300 kB, so that of many stacks
+ * only the main figures may be left. */
+void view_page_add(struct js_buf *page, json_t *report, size_t more);
 
-/* Appends the recommendations; and the same as lines of a batch script. */
-void view_report_advice(const struct insight_report *report, struct js_buf *out);
-void view_report_slurm(const struct insight_report *report, struct js_buf *out);
+/* Makes what was added a page, with the FINDINGS (NULL: none), which it frees.  It is loaded again every RELOAD_S
+ * seconds (0: not). */
+void view_page_end(struct js_buf *page, json_t *findings, unsigned reload_s);
 
-/* Reports as a page for a browser, which needs no network.  Promise: it has at most 300 kB, so that of many stacks only
- * the main figures may be shown. */
-#define VIEW_PAGE_STACKS 100
-struct view_page_stacks { /* starts as {0} */
-	struct {
-		char name[JOBSTACK_STACK_MAX + 1], program[96];
-		uint64_t entries, done, dead;
-		double us, wasted;
-	} at[VIEW_PAGE_STACKS];
-	size_t n;
-};
+/* Parts of the object.  Appends a sentence or lines of text; or makes a list of objects with "head" and "text", or of
+ * sentences. */
+void view_report_verdict(const struct insight_report *report, struct js_buf *out);
+json_t *view_report_points(const struct insight_report *report);
+json_t *view_report_advice(const struct insight_report *report);
+void view_report_script(const struct insight_report *report, struct js_buf *out);
+void view_report_methods(const struct insight_report *report, struct js_buf *out);
+struct view_amount view_report_cause(const struct insight_tally_cause *cause); /* "failed: exit 3" */
 
-/* Appends a report; MORE stacks follow. */
-void view_page_report(struct js_buf *out, struct view_page_stacks *all, const struct insight_report *report,
-		      size_t more);
+/* Appends what to request from sbatch, with BETWEEN the options.  Returns for how many workers; 0: no number
+ * of workers can finish in time. */
+uint64_t view_report_options(const struct insight_report *report, const char *between, struct js_buf *out);
 
-/* Makes what was appended the body of a page with a TITLE, loaded again every RELOAD_S seconds (0: not), and a table of
- * its stacks. */
-void view_page_end(struct js_buf *out, struct view_page_stacks *all, const char *title, unsigned reload_s);
-
-/* Parts of it. */
-void view_page_keep(struct view_page_stacks *all, const struct insight_report *r);
-void view_page_time(struct js_buf *out, const struct insight_report *r);
-/* Four cells: mean and coefficient of variation of the time, and of the bytes per second. */
-void view_page_spread(struct js_buf *out, const struct insight_spread *took, const struct insight_spread *moved);
-void view_page_origin(struct js_buf *out, const struct insight_report *r);
-void view_page_findings(struct js_buf *out, const struct insight_io *io);
-
-/* A histogram of durations: as text, as the table of a figure, as a list; NULL without memory. */
-void view_report_histogram(const struct js_sketch *us, unsigned columns, struct js_buf *out);
-void view_page_histogram(struct js_buf *out, const struct js_sketch *us, const char *what);
-json_t *view_histogram_json(const struct js_sketch *us);
-
-/* Appends a line that compares the memory that the jobs requested with what all slots use together if each runs an
+/* Appends a sentence that compares the memory that the jobs requested with what all slots use together if each runs an
  * attempt of the p99.  Appends nothing if that is not known. */
 void view_report_requested(const struct insight_report *report, struct js_buf *out);
 
-/* All of it as an object; NULL without memory. */
-json_t *view_report_json(const struct insight_report *report);
+/* A histogram of durations as a list, and as text. */
+json_t *view_histogram_json(const struct js_sketch *us);
+void view_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out);

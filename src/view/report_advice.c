@@ -1,37 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The recommendations of a report in words, and as lines of a batch script.
+ * The recommendations of a report in words, and as a batch script.
  */
 #include "view/report.h"
 
 #include "base/clock.h"
+#include "view/json.h"
 #include "view/words.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXCLUDED 8 /* nodes; more are not just bad nodes */
 
-static void add_memory_advice(const struct insight_report *r, struct js_buf *out)
-{
-	const struct insight_advice *a = &r->advice;
-
-	if (a->mem_kib == 0) {
-		js_buf_str(out, "  --mem: unknown, because no attempt recorded its memory use\n");
-		return;
-	}
-	js_buf_printf(out, "  --mem=%s  %" PRIu32 " slot%s with %s each", view_sbatch_size(a->mem_kib * a->slots).text,
-		      a->slots, view_plural(a->slots), view_sbatch_size(a->mem_kib).text);
-	if (a->mem_over > 0)
-		js_buf_printf(out, "; %" PRIu64 " attempt%s used more per slot", a->mem_over, view_plural(a->mem_over));
-	js_buf_char(out, '\n');
-	if (r->tally->no_memory > 0)
-		js_buf_printf(out, "    %" PRIu64 " ran out of memory and needed more than was measured\n",
-			      r->tally->no_memory);
-}
-
-void view_report_excluded(const struct insight_report *r, struct js_buf *out)
+/* Appends the nodes on which attempts fail, as --exclude of sbatch takes them.  Appends nothing if there are none, or
+ * too many to be just bad nodes. */
+static void add_excluded(const struct insight_report *r, struct js_buf *out)
 {
 	static const char of_hosts[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
 	const struct insight_tally *t = r->tally;
@@ -49,17 +36,46 @@ void view_report_excluded(const struct insight_report *r, struct js_buf *out)
 	}
 }
 
-static void add_time_advice(const struct insight_report *r, int64_t time_us, struct js_buf *out)
+/* Appends a sentence to LIST. */
+__attribute__((format(printf, 2, 3))) static void add_advice(json_t *list, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	view_append(list, json_vsprintf(format, args));
+	va_end(args);
+}
+
+static void add_time_advice(const struct insight_report *r, int64_t time_us, json_t *list)
 {
 	const struct insight_advice *a = &r->advice;
 
-	js_buf_printf(out, "  --time=%s  the longest entry took %s, p99 %s\n", view_sbatch_time(time_us).text,
-		      view_took((double)a->longest_us).text, view_took((double)a->p99_us).text);
-	js_buf_printf(out, "  --timeout=%s  an option of jobstack-worker: stops commands that hang\n",
-		      view_option_duration(a->timeout_us).text);
+	add_advice(list, "--time=%s  the longest entry took %s, p99 %s", view_sbatch_time(time_us).text,
+		   view_took((double)a->longest_us).text, view_took((double)a->p99_us).text);
+	add_advice(list, "--timeout=%s  an option of jobstack-worker: stops commands that hang",
+		   view_option_duration(a->timeout_us).text);
 	if (r->tally->timeouts > 0)
-		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they need is unknown\n",
-			      r->tally->timeouts);
+		add_advice(list, "%" PRIu64 " attempt%s ended by a timeout: how long they need is unknown",
+			   r->tally->timeouts, view_plural(r->tally->timeouts));
+}
+
+static void add_memory_advice(const struct insight_report *r, json_t *list)
+{
+	const struct insight_advice *a = &r->advice;
+	char over[80] = "";
+
+	if (a->mem_kib == 0) {
+		add_advice(list, "--mem: unknown, because no attempt recorded its memory use");
+		return;
+	}
+	if (a->mem_over > 0)
+		(void)snprintf(over, sizeof(over), "; %" PRIu64 " attempt%s used more per slot", a->mem_over,
+			       view_plural(a->mem_over));
+	add_advice(list, "--mem=%s  %" PRIu32 " slot%s with %s each%s", view_sbatch_size(a->mem_kib * a->slots).text,
+		   a->slots, view_plural(a->slots), view_sbatch_size(a->mem_kib).text, over);
+	if (r->tally->no_memory > 0)
+		add_advice(list, "%" PRIu64 " attempt%s ran out of memory and needed more than was measured",
+			   r->tally->no_memory, view_plural(r->tally->no_memory));
 }
 
 /* "12 to finish in 1 h, 2 in 8 h"; returns how many were added. */
@@ -87,24 +103,91 @@ static size_t add_worker_numbers(const struct insight_advice *a, struct js_buf *
 	return added;
 }
 
-static void add_workers_advice(const struct insight_report *r, struct js_buf *out)
+static void add_workers_advice(const struct insight_report *r, json_t *list)
 {
 	const struct insight_advice *a = &r->advice;
 	const struct view_amount wanted = view_took((double)r->wanted_us);
 	uint64_t n = insight_report_workers(r);
+	struct js_buf out = {0};
 
-	js_buf_str(out, "  workers: ");
 	if (r->wanted_us >= 0 && n == 0) {
-		js_buf_printf(out, "no number of workers can finish in %s: the longest entry takes that long\n",
-			      wanted.text);
+		add_advice(list, "workers: no number of workers can finish in %s: the longest entry takes that long",
+			   wanted.text);
 		return;
 	}
 	if (n > 0)
-		js_buf_printf(out, "%" PRIu64 " to finish in %s", n, wanted.text);
-	else if (add_worker_numbers(a, out) == 0)
-		js_buf_str(out, "--within D shows how many workers are needed to finish in D");
-	js_buf_printf(out, " (%" PRIu32 " slot%s each; %" PRIu64 " %s %s)\n", a->slots, view_plural(a->slots),
-		      VIEW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
+		js_buf_printf(&out, "%" PRIu64 " to finish in %s", n, wanted.text);
+	else if (add_worker_numbers(a, &out) == 0)
+		js_buf_str(&out, "--within D shows how many workers are needed to finish in D");
+	add_advice(list, "workers: %s (%" PRIu32 " slot%s each; %" PRIu64 " %s %s)", out.data != NULL ? out.data : "",
+		   a->slots, view_plural(a->slots), VIEW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
+	js_buf_free(&out);
+}
+
+json_t *view_report_advice(const struct insight_report *r)
+{
+	const struct insight_advice *a = &r->advice;
+	struct insight_advice request;
+	struct js_buf nodes = {0};
+	json_t *list = json_array();
+	int64_t within_us;
+
+	if (!a->known) {
+		add_advice(list,
+			   "no recommendation, because no entry is done: `jobstack list -s %s -t dead,failed` shows "
+			   "what failed",
+			   r->stack.name);
+		return list;
+	}
+	(void)insight_report_request(r, &request, &within_us);
+	add_time_advice(r, request.time_us, list);
+	add_memory_advice(r, list);
+	add_excluded(r, &nodes);
+	if (nodes.len > 0)
+		add_advice(list, "--exclude=%s  far more attempts fail there than elsewhere", nodes.data);
+	js_buf_free(&nodes);
+	if (a->cpus > 1)
+		add_advice(list, "--cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy",
+			   a->cpus * a->slots, a->cpus);
+	add_workers_advice(r, list);
+	if (a->few)
+		add_advice(list, "(based on only %" PRIu64 " done %s: allow a larger margin)",
+			   VIEW_ENTRIES(r->tally->done_us.n));
+	return list;
+}
+
+uint64_t view_report_options(const struct insight_report *r, const char *between, struct js_buf *out)
+{
+	struct insight_advice a;
+	struct js_buf nodes = {0};
+	int64_t within_us;
+	uint64_t n = insight_report_request(r, &a, &within_us);
+
+	js_buf_printf(out, "--time=%s", view_sbatch_time(a.time_us).text);
+	if (a.mem_kib > 0)
+		js_buf_printf(out, "%s--mem=%s", between, view_sbatch_size(a.mem_kib * a.slots).text);
+	js_buf_printf(out, "%s--cpus-per-task=%" PRIu32, between, a.slots * a.cpus);
+	if (n > 0)
+		js_buf_printf(out, "%s--array=1-%" PRIu64, between, n);
+	add_excluded(r, &nodes);
+	if (nodes.len > 0)
+		js_buf_printf(out, "%s--exclude=%s", between, nodes.data);
+	out->failed |= nodes.failed;
+	js_buf_free(&nodes);
+	return n;
+}
+
+void view_report_script(const struct insight_report *r, struct js_buf *out)
+{
+	const struct insight_advice *a = &r->advice;
+
+	js_buf_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH ", r->stack.name);
+	(void)view_report_options(r, "\n#SBATCH ", out);
+	/* srun needs the number again: since Slurm 22.05 a step does not inherit it from its job */
+	js_buf_printf(out,
+		      "\nsrun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32
+		      " --timeout %s -- COMMAND {}\n",
+		      a->slots * a->cpus, r->stack.name, a->slots, view_option_duration(a->timeout_us).text);
 }
 
 void view_report_requested(const struct insight_report *r, struct js_buf *out)
@@ -127,68 +210,10 @@ void view_report_requested(const struct insight_report *r, struct js_buf *out)
 
 		if (mib[k] <= 0)
 			continue;
-		js_buf_printf(out, "Requested: %s per %s. %u %s as large as the p99 %s %s, which is %.0f %% of it.\n",
+		js_buf_printf(out, "Requested: %s per %s. %u %s as large as the p99 %s %s, which is %.0f %% of it.",
 			      view_size(mib[k] * 1048576).text, k == 0 ? "node" : "CPU", slots,
 			      slots == 1 ? "attempt" : "attempts", slots == 1 ? "uses" : "use",
 			      view_size(needed * slots).text, 100 * needed * slots / (mib[k] * 1048576));
 		return;
 	}
-}
-
-void view_report_advice(const struct insight_report *r, struct js_buf *out)
-{
-	const struct insight_advice *a = &r->advice;
-	struct insight_advice request;
-	struct js_buf nodes = {0};
-	int64_t within_us;
-
-	if (!a->known) {
-		js_buf_printf(out,
-			      "  no recommendation, because no entry is done: `jobstack list -s %s -t dead,failed` "
-			      "shows what failed\n",
-			      r->stack.name);
-		return;
-	}
-	(void)insight_report_request(r, &request, &within_us);
-	add_time_advice(r, request.time_us, out);
-	add_memory_advice(r, out);
-	view_report_excluded(r, &nodes);
-	if (nodes.len > 0)
-		js_buf_printf(out, "  --exclude=%s  far more attempts fail there than elsewhere\n", nodes.data);
-	out->failed |= nodes.failed;
-	js_buf_free(&nodes);
-	if (a->cpus > 1)
-		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy\n",
-			      a->cpus * a->slots, a->cpus);
-	add_workers_advice(r, out);
-	if (a->few)
-		js_buf_printf(out, "  (based on only %" PRIu64 " done %s: allow a larger margin)\n",
-			      VIEW_ENTRIES(r->tally->done_us.n));
-}
-
-void view_report_slurm(const struct insight_report *r, struct js_buf *out)
-{
-	struct insight_advice request;
-	const struct insight_advice *a = &request;
-	struct js_buf nodes = {0};
-	int64_t within_us;
-	uint64_t n = insight_report_request(r, &request, &within_us);
-
-	js_buf_printf(out,
-		      "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH --time=%s\n#SBATCH --cpus-per-task=%" PRIu32 "\n",
-		      r->stack.name, view_sbatch_time(a->time_us).text, a->slots * a->cpus);
-	if (a->mem_kib > 0)
-		js_buf_printf(out, "#SBATCH --mem=%s\n", view_sbatch_size(a->mem_kib * a->slots).text);
-	if (n > 0)
-		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
-	view_report_excluded(r, &nodes);
-	if (nodes.len > 0)
-		js_buf_printf(out, "#SBATCH --exclude=%s\n", nodes.data);
-	out->failed |= nodes.failed;
-	js_buf_free(&nodes);
-	/* srun needs the number again: since Slurm 22.05 a step does not inherit it from its job */
-	js_buf_printf(out,
-		      "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32
-		      " --timeout %s -- COMMAND {}\n",
-		      a->slots * a->cpus, r->stack.name, a->slots, view_option_duration(a->timeout_us).text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The words for the ten findings.  Each has a line with its numbers, in their order.
+ * The ten findings as JSON, and as text that is made of it.  Each has a line with its numbers, in their order.
  */
 #include "view/report_io.h"
 
@@ -71,66 +71,71 @@ static struct view_amount word_number(char kind, double value)
 	return a;
 }
 
-void view_finding(const struct insight_io *io, size_t i, struct view_finding *to)
+/* Words the numbers of finding I, which the data can tell. */
+static void word_finding(const struct insight_io *io, size_t i, struct js_buf *out)
 {
 	const struct insight_finding *f = &io->finding[i];
-	size_t n = 0, len = 0, mounts = 0, part = 0;
+	size_t n = 0, mounts = 0, part = 0;
 	int unknown = 0;
 
-	*to = (struct view_finding){words[i].title, words[i].meaning, words[i].advice, f->why, ""};
-	for (const char *p = words[i].value; len < sizeof(to->value) - 1; p++) {
-		struct view_amount a = {{*p, '\0'}};
-
-		if ((*p == ';' || *p == '\0') && unknown && part > 0) /* "reading: none" */
-			len = part + (size_t)snprintf(to->value + part, sizeof(to->value) - part, "no such attempts");
+	for (const char *p = words[i].value;; p++) {
+		if ((*p == ';' || *p == '\0') && unknown && part > 0) { /* "reading: none" */
+			out->len = part;
+			js_buf_str(out, "no such attempts");
+		}
 		if (*p == '\0')
 			return;
 		if (*p == ';')
 			part = (size_t)(unknown = 0);
 		if (*p == '%' && p[1] == 'm' && mounts < 2) {
-			(void)snprintf(a.text, sizeof(a.text), "%s", io->mount[mounts++]);
+			view_safe(out, io->mount[mounts], strlen(io->mount[mounts]));
+			mounts++;
 			p++;
 		} else if (*p == '%' && p[1] != ' ' && n < f->n) {
 			unknown |= f->number[n].value < 0 && p[1] != 'f';
-			a = word_number(*++p, f->number[n++].value);
-		}
-		len += (size_t)snprintf(to->value + len, sizeof(to->value) - len, "%s", a.text);
+			js_buf_str(out, word_number(*++p, f->number[n++].value).text);
+		} else
+			js_buf_char(out, *p);
 		if (*p == ' ' && p > words[i].value && p[-1] == ':')
-			part = len;
+			part = out->len;
 	}
 }
 
-void view_io_text(const struct insight_io *io, unsigned columns, int colours, struct js_buf *out)
+static void add_finding_text(const json_t *f, unsigned columns, int colours, struct js_buf *out)
 {
-	struct view_finding f;
+	const char *why = view_get_text(f, "not_applicable");
 	struct js_buf line = {0};
 
-	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
-		view_finding(io, i, &f);
-		js_buf_printf(&line, "%2zu %s", i + 1, f.title);
-		view_paint(out, colours, VIEW_BOLD, line.data != NULL ? line.data : "");
-		js_buf_reset(&line);
-		if (f.why != NULL)
-			js_buf_printf(&line, "not applicable: %s", f.why);
-		else {
-			view_safe(&line, f.value, strlen(f.value));
-			js_buf_printf(&line, "\nmeaning: %s\nadvice: %s", f.meaning, f.advice);
-		}
-		js_buf_char(out, '\n');
-		view_wrap(out, line.data != NULL ? line.data : "", columns == 0 ? 80 : columns);
-		js_buf_str(out, "\n\n");
-		js_buf_reset(&line);
-	}
-	if (io->gaps_us.n > 1) {
-		view_paint(out, colours, VIEW_BOLD, "time between runs on the same file");
-		js_buf_char(out, '\n');
-		view_report_histogram(&io->gaps_us, columns == 0 ? 80 : columns, out);
-		js_buf_char(out, '\n');
-	}
-	js_buf_printf(out, "findings 3, 4, 5, 8, 10, and the files of 1: from %" PRIu64 " files (%s of all)\n",
-		      io->files, view_percent(io->share).text);
+	js_buf_printf(&line, "%2.0f %s", view_get_number(f, "finding"), view_get_text(f, "title"));
+	view_paint(out, colours, VIEW_BOLD, line.data != NULL ? line.data : "");
+	js_buf_reset(&line);
+	if (*why != '\0')
+		js_buf_printf(&line, "not applicable: %s", why);
+	else
+		js_buf_printf(&line, "%s\nmeaning: %s\nadvice: %s", view_get_text(f, "value"),
+			      view_get_text(f, "meaning"), view_get_text(f, "advice"));
+	js_buf_char(out, '\n');
+	view_wrap(out, line.data != NULL ? line.data : "", columns);
+	js_buf_str(out, "\n\n");
 	out->failed |= line.failed;
 	js_buf_free(&line);
+}
+
+void view_io_text(const json_t *io, unsigned columns, int colours, struct js_buf *out)
+{
+	const json_t *findings = json_object_get(io, "findings"), *intervals = json_object_get(io, "intervals");
+
+	columns = columns == 0 ? 80 : columns;
+	for (size_t i = 0; i < json_array_size(findings); i++)
+		add_finding_text(json_array_get(findings, i), columns, colours, out);
+	if (view_get_number(io, "interval_count") > 1) {
+		view_paint(out, colours, VIEW_BOLD, "time between runs on the same file");
+		js_buf_char(out, '\n');
+		view_histogram_text(intervals, columns, out);
+		js_buf_char(out, '\n');
+	}
+	js_buf_printf(out, "findings 3, 4, 5, 8, 10, and the files of 1: from %.0f files (%s of all)\n",
+		      view_get_number(io, "files"), view_percent(view_get_number(io, "share_of_files")).text);
 }
 
 json_t *view_io_json(const struct insight_io *io)
@@ -140,19 +145,20 @@ json_t *view_io_json(const struct insight_io *io)
 	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
 		const struct insight_finding *f = &io->finding[i];
 		json_t *numbers = f->why == NULL ? json_object() : json_null();
-		struct view_finding w;
+		struct js_buf value = {0};
 
-		view_finding(io, i, &w);
 		for (size_t n = 0; n < f->n && f->why == NULL; n++)
 			VIEW_SET(numbers,
 				 KEY_REAL(f->number[n].name, f->number[n].value,
 					  f->number[n].value >= 0 || strcmp(f->number[n].name, "correlation") == 0));
-		VIEW_APPEND(findings, KEY_COUNT("finding", i + 1), KEY_TEXT("title", w.title),
-			    KEY_TEXT("value", f->why == NULL ? w.value : NULL), KEY_TEXT("meaning", w.meaning),
-			    KEY_TEXT("advice", w.advice), KEY_TEXT("not_applicable", f->why),
+		if (f->why == NULL)
+			word_finding(io, i, &value);
+		VIEW_APPEND(findings, KEY_COUNT("finding", i + 1), KEY_TEXT("title", words[i].title),
+			    view_said_member("value", &value), KEY_TEXT("meaning", words[i].meaning),
+			    KEY_TEXT("advice", words[i].advice), KEY_TEXT("not_applicable", f->why),
 			    KEY_JSON("numbers", numbers));
 	}
 	return VIEW_OBJECT(KEY_JSON("findings", findings), KEY_COUNT("files", io->files),
-			   KEY_REAL("share_of_files", io->share, 1),
+			   KEY_REAL("share_of_files", io->share, 1), KEY_COUNT("interval_count", io->gaps_us.n),
 			   KEY_JSON("intervals", view_histogram_json(&io->gaps_us)));
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The report for people, on a terminal or in a mail.
+ * The report for people, on a terminal or in a mail.  Promise: it shows nothing but what the JSON has.
  */
 #include "view/report.h"
 
+#include "view/json.h"
+#include "view/rows.h"
 #include "view/status.h"
-#include "view/table.h"
-#include "view/text.h"
-#include "view/version.h"
-#include "view/words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,526 +18,390 @@
 
 #define CV_MEANS "CV: standard deviation divided by mean"
 
-struct page {
-	const struct insight_report *r;
-	const struct insight_tally *t;
+/* The report, where its text goes, and the width of what is wrapped; the page's width is that of tables, 0: names are
+ * not cut. */
+struct text {
+	const json_t *r;
 	struct js_buf *out;
-	unsigned columns, table; /* the width of bars; that of tables, 0: names are not cut */
-	int colours;
+	unsigned columns;
+	struct view_page page;
 };
 
-/* A duration as a cell of a table. */
-static void add_duration_cell(struct view_table *table, double us, int known)
+static void add_heading(const struct text *t, const char *words)
 {
-	view_table_cell(table, VIEW_PLAIN, known ? view_took(us).text : "-");
+	js_buf_char(t->out, '\n');
+	view_paint(t->out, t->page.colours, VIEW_BOLD, words);
 }
 
-static void write_report_table(const struct page *p, struct view_table *table)
+static void begin_report_line(const struct text *t, const char *name)
 {
-	view_table_write(table, &(const struct view_page){.out = p->out, .columns = p->table, .colours = p->colours},
-			 2);
+	js_buf_printf(t->out, "  %-11s", name);
 }
 
-static void add_heading(const struct page *p, const char *words)
+static struct view_amount took(const json_t *o, const char *key)
 {
-	js_buf_char(p->out, '\n');
-	view_paint(p->out, p->colours, VIEW_BOLD, words);
-}
-
-static void begin_report_line(const struct page *p, const char *name)
-{
-	js_buf_printf(p->out, "  %-11s", name);
-}
-
-/* "2026-11-21 06:20:11"; "?": unknown. */
-static struct view_amount format_moment(int64_t us)
-{
-	struct view_amount a = view_second(us);
-
-	if (a.text[0] == '\0')
-		return (struct view_amount){"?"};
-	a.text[10] = ' ';
-	a.text[19] = '\0';
-	return a;
+	return view_number(VIEW_TOOK, view_get_number(o, key));
 }
 
 /* ----------------------------------------------------------------------------------------------- who, when, what */
 
-/* Adds one of several counts, unless it is 0, with the separator *BEFORE. */
-static void add_count_words(const struct page *p, const char **before, uint64_t n, const char *what,
-			    enum view_colour colour)
+/* Appends ": 37 done, 3 dead" of entries or attempts, without those that are 0. */
+static void add_counts(const struct text *t, const json_t *o, int coloured)
 {
-	char text[64];
-
-	if (n == 0)
-		return;
-	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", n, what);
-	js_buf_str(p->out, *before);
-	*before = ", ";
-	view_paint(p->out, p->colours, colour, text);
-}
-
-static void add_entries_line(const struct page *p)
-{
-	const struct jobstack_status *s = &p->r->stack.s;
+	static const struct {
+		const char *key;
+		enum view_colour colour;
+	} count[] = {{"done", VIEW_GREEN},	  {"failed", VIEW_PLAIN},  {"lost", VIEW_PLAIN},
+		     {"interrupted", VIEW_PLAIN}, {"dead", VIEW_RED},	   {"running", VIEW_PLAIN},
+		     {"ready", VIEW_PLAIN},	  {"waiting", VIEW_PLAIN}, {"held", VIEW_PLAIN},
+		     {"cancelled", VIEW_YELLOW},  {"moved", VIEW_PLAIN},   {"pruned", VIEW_PLAIN}};
 	const char *before = ": ";
+	char words[64];
 
-	begin_report_line(p, "entries");
-	js_buf_printf(p->out, "%" PRIu64, s->pushed);
-	add_count_words(p, &before, s->done, "done", VIEW_GREEN);
-	add_count_words(p, &before, s->dead, "dead", VIEW_RED);
-	add_count_words(p, &before, s->running, "running", VIEW_PLAIN);
-	add_count_words(p, &before, s->ready, "ready", VIEW_PLAIN);
-	add_count_words(p, &before, s->waiting, "waiting", VIEW_PLAIN);
-	add_count_words(p, &before, s->held, "held", VIEW_PLAIN);
-	add_count_words(p, &before, s->cancelled, "cancelled", VIEW_YELLOW);
-	add_count_words(p, &before, s->moved, "moved", VIEW_PLAIN);
-	add_count_words(p, &before, s->pruned, "pruned", VIEW_PLAIN);
-	js_buf_char(p->out, '\n');
-}
-
-static void add_idle_line(const struct page *p)
-{
-	if (!p->r->idle.alone || (p->r->idle.last.ended_us < 0 && p->r->idle.last.job_us < 0))
-		return;
-	begin_report_line(p, "workers");
-	view_idle(p->out, &p->r->idle);
-	js_buf_char(p->out, '\n');
-}
-
-static void add_attempts_line(const struct page *p)
-{
-	const struct insight_tally *t = p->t;
-	const char *before = ": ";
-
-	begin_report_line(p, "attempts");
-	js_buf_printf(p->out, "%" PRIu64, insight_attempts(t->n));
-	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
-		add_count_words(p, &before, t->n[v], view_outcome_word(v), VIEW_PLAIN);
-	js_buf_printf(p->out, "; of %" PRIu64 " %s\n", VIEW_ENTRIES(t->entries));
-}
-
-static void add_users_and_time(const struct page *p)
-{
-	const struct insight_tally *t = p->t;
-
-	if (t->user_n > 0) {
-		begin_report_line(p, "users");
-		for (size_t i = 0; i < t->user_n; i++) {
-			js_buf_str(p->out, i > 0 ? ", " : "");
-			view_safe(p->out, t->user[i], strlen(t->user[i]));
-		}
-		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
+	for (size_t i = 0; i < sizeof(count) / sizeof(count[0]); i++) {
+		if (view_get_number(o, count[i].key) <= 0)
+			continue;
+		(void)snprintf(words, sizeof(words), "%.0f %s", view_get_number(o, count[i].key), count[i].key);
+		js_buf_str(t->out, before);
+		view_paint(t->out, t->page.colours && coloured, count[i].colour, words);
+		before = ", ";
 	}
-	begin_report_line(p, "time");
-	js_buf_printf(p->out, "%s to %s UTC (%s)\n", format_moment(t->first_us).text, format_moment(t->last_us).text,
-		      view_took((double)(t->last_us - t->first_us)).text);
 }
 
-static void add_report_head(const struct page *p)
+static void add_attempts_line(const struct text *t)
 {
-	const struct insight_report *r = p->r;
-	char title[JOBSTACK_STACK_MAX + 80];
+	const json_t *attempts = json_object_get(t->r, "attempts");
+	double n = view_get_number(attempts, "entries");
 
-	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, view_stack_state(&r->stack.s),
-		       insight_report_so_far(r) ? ", so far" : "");
-	view_paint(p->out, p->colours, VIEW_BOLD, title);
-	js_buf_char(p->out, '\n');
-	if (r->share != NULL) {
-		js_buf_str(p->out, "  ");
-		insight_share_say(r->share, p->out);
-		js_buf_char(p->out, '\n');
+	begin_report_line(t, "attempts");
+	js_buf_printf(t->out, "%.0f", view_get_number(attempts, "all"));
+	add_counts(t, attempts, 0);
+	js_buf_printf(t->out, "; of %.0f %s\n", n, n == 1 ? "entry" : "entries");
+}
+
+static void add_users_and_time(const struct text *t)
+{
+	const json_t *users = json_object_get(t->r, "users");
+
+	if (json_array_size(users) > 0)
+		begin_report_line(t, "users");
+	for (size_t i = 0; i < json_array_size(users); i++) {
+		js_buf_str(t->out, i > 0 ? ", " : "");
+		(void)view_get_name(json_array_get(users, i), "user", t->out);
 	}
-	add_entries_line(p);
-	add_idle_line(p);
-	if (insight_attempts(p->t->n) == 0)
-		return;
-	if (r->since_us >= 0 || r->within_us >= 0)
-		js_buf_str(p->out, "  only attempts that ended since the given time are counted below\n");
-	add_attempts_line(p);
-	add_users_and_time(p);
+	if (json_array_size(users) > 0)
+		js_buf_str(t->out, json_is_true(json_object_get(t->r, "more_users")) ? " and others\n" : "\n");
+	begin_report_line(t, "time");
+	js_buf_printf(t->out, "%s to %s UTC (%s)\n", view_start(t->r, "from").text, view_start(t->r, "to").text,
+		      took(t->r, "seconds").text);
 }
 
-/* ----------------------------------------------------------------------------------------------------- durations */
-
-static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
+static void add_report_head(const struct text *t)
 {
-	unsigned full = of == 0 ? 0 : (unsigned)((double)n / (double)of * width + 0.5);
+	const json_t *entries = json_object_get(t->r, "entries");
+	const char *left_out = view_get_text(t->r, "left_out_words"), *idle = view_get_text(t->r, "idle");
+	struct js_buf title = {0};
 
-	for (unsigned i = 0; i < (full == 0 && n > 0 ? 1 : full); i++)
-		js_buf_char(out, '#');
+	js_buf_printf(&title, "%s (%s)%s", view_get_text(t->r, "stack"), view_get_text(t->r, "state"),
+		      json_is_true(json_object_get(t->r, "so_far")) ? ", so far" : "");
+	view_paint(t->out, t->page.colours, VIEW_BOLD, title.data != NULL ? title.data : "");
+	js_buf_free(&title);
+	js_buf_char(t->out, '\n');
+	if (*left_out != '\0')
+		js_buf_printf(t->out, "  %s\n", left_out);
+	begin_report_line(t, "entries");
+	js_buf_printf(t->out, "%.0f", view_get_number(entries, "pushed"));
+	add_counts(t, entries, 1);
+	js_buf_char(t->out, '\n');
+	if (*idle != '\0') {
+		begin_report_line(t, "workers");
+		js_buf_printf(t->out, "%s\n", idle);
+	}
 }
 
-void view_report_histogram(const struct js_sketch *s, unsigned columns, struct js_buf *out)
+static void add_points(const struct text *t)
+{
+	const json_t *points = json_object_get(json_object_get(t->r, "verdict"), "points");
+	struct js_buf line = {0};
+
+	js_buf_char(t->out, '\n');
+	for (size_t i = 0; i < json_array_size(points); i++) {
+		const json_t *one = json_array_get(points, i);
+
+		js_buf_reset(&line);
+		js_buf_printf(&line, "%s: %s", view_get_text(one, "head"), view_get_text(one, "text"));
+		view_wrap(t->out, line.data != NULL ? line.data : "", t->columns);
+		js_buf_char(t->out, '\n');
+	}
+	js_buf_free(&line);
+}
+
+/* ------------------------------------------------------------------------------------------------------- figures */
+
+void view_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out)
 {
 	unsigned width = columns > 60 ? columns - 40 : columns > 40 ? 20 : 8;
-	struct insight_bar bar[INSIGHT_BARS];
-	size_t n = insight_report_histogram(s, bar);
-	uint64_t most = 0;
+	double most = view_largest(histogram, "done"), n;
+	int begun = 0;
 
-	for (size_t i = 0; i < n; i++)
-		most = bar[i].n > most ? bar[i].n : most;
-	for (size_t i = 0; i < n; i++) {
-		if ((uint64_t)bar[i].to <= s->min)
+	for (size_t i = 0; i < json_array_size(histogram); i++) {
+		const json_t *bar = json_array_get(histogram, i);
+
+		n = view_get_number(bar, "done");
+		begun |= n > 0;
+		if (!begun)
 			continue;
-		js_buf_printf(out, "  from %-12s%9" PRIu64 "%s", view_took((double)bar[i].from).text, bar[i].n,
-			      bar[i].n > 0 ? "  " : "");
-		add_bar(out, width, bar[i].n, most);
+		js_buf_printf(out, "  from %-12s%9.0f%s", took(bar, "from").text, n, n > 0 ? "  " : "");
+		view_bar(out, width, n, most);
 		js_buf_char(out, '\n');
 	}
 }
 
-static void add_durations_section(const struct page *p)
+static void add_durations(const struct text *t)
 {
-	static const struct {
-		const char *name;
-		double q;
-	} shown[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"longest", 1}};
-	const struct js_sketch *s = &p->t->done_us;
+	const json_t *d = json_object_get(t->r, "durations");
+	double n = view_get_number(d, "done");
 
-	if (s->n == 0)
+	if (n == 0)
 		return;
-	add_heading(p, "how long the entries took");
-	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
-	for (size_t i = 0; i < 4 && s->n > 1; i++)
-		js_buf_printf(p->out, "%s%s %s", i == 0 ? "  " : ", ", shown[i].name,
-			      view_took((double)js_sketch_quantile(s, shown[i].q)).text);
-	js_buf_printf(p->out, "%s%s\n", s->n > 1 ? ", mean " : "  ", view_took(js_sketch_mean(s)).text);
-	if (s->n > 1)
-		view_report_histogram(s, p->columns, p->out);
+	add_heading(t, "how long the entries took");
+	js_buf_printf(t->out, " (%.0f done)\n  ", n);
+	if (n > 1)
+		js_buf_printf(t->out, "p50 %s, p90 %s, p99 %s, longest %s, mean ", took(d, "p50").text,
+			      took(d, "p90").text, took(d, "p99").text, took(d, "max").text);
+	js_buf_printf(t->out, "%s\n", took(d, "mean").text);
+	if (n > 1)
+		view_histogram_text(json_object_get(d, "histogram"), t->columns, t->out);
 }
 
-/* ---------------------------------------------------------------------------------------------------- throughput */
+/* The tables.  Each is shown if its list has at least LEAST objects, of which MOST are listed (0: all).  Behind the
+ * heading stands NOTE. */
+#define TABLE_COLUMNS 8
+struct table {
+	const char *list, *heading, *note;
+	size_t least, most;
+	struct view_row_column column[TABLE_COLUMNS];
+};
+#define SPREAD                                                                                                         \
+	{{"MEAN", 1, 4, 0}, "mean", VIEW_TOOK}, {{"CV", 1, 3, 0}, "time_cv", VIEW_RATIO},                              \
+		{{"BYTES/S", 1, 2, 0}, "bytes_per_second", VIEW_SIZE},                                                 \
+	{                                                                                                              \
+		{"CV", 1, 1, 0}, "bytes_cv", VIEW_RATIO                                                                \
+	}
+#define FACT(name)                                                                                                     \
+	{{name, 0, 0, 12}, "name", VIEW_NAME}, {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},                        \
+		{{"NOT DONE", 1, 5, 0}, "not_done", VIEW_FAULTS}, {{"TOTAL TIME", 1, 6, 0}, "seconds", VIEW_TOOK},     \
+		SPREAD
 
-static void add_throughput_section(const struct page *p)
+static const struct table over_time = {"throughput",
+				       "over time",
+				       "",
+				       2,
+				       0,
+				       {{{"FROM", 0, 0, 0}, "from", VIEW_START},
+					{{"DONE", 1, 0, 0}, "done", VIEW_COUNT},
+					{{"NOT DONE", 1, 6, 0}, "not_done", VIEW_FAULTS},
+					{{"RUNNING", 1, 5, 0}, "running", VIEW_TENTHS},
+					{{"LEFT", 1, 3, 0}, "left", VIEW_COUNT},
+					{{"WORKERS", 1, 4, 0}, "workers", VIEW_TENTHS},
+					{{"", 0, 1, 0}, "done", VIEW_BAR}}};
+static const struct table nodes = {"nodes",
+				   "nodes",
+				   " (MEAN of done entries; SLOTS per worker; BUSY: average commands at once)\n",
+				   1,
+				   NODES,
+				   {{{"NODE", 0, 0, 8}, "node", VIEW_NAME},
+				    {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
+				    {{"FAILED", 1, 5, 0}, "failed", VIEW_FAULTS},
+				    {{"LOST", 1, 3, 0}, "lost", VIEW_FAULTS},
+				    {{"INTERRUPTED", 1, 1, 0}, "interrupted", VIEW_COUNT},
+				    {{"MEAN", 1, 4, 0}, "mean_done", VIEW_TOOK},
+				    {{"SLOTS", 1, 2, 0}, "slots", VIEW_NUMBER},
+				    {{"BUSY", 1, 2, 0}, "busy", VIEW_TENTHS}}};
+static const struct table hours = {
+	"hours",
+	"hours of the day",
+	" (UTC, by start; " CV_MEANS ")\n",
+	2,
+	0,
+	{{{"HOUR", 0, 0, 0}, "hour", VIEW_HOUR}, {{"DONE", 1, 0, 0}, "done", VIEW_COUNT}, SPREAD}};
+static const struct table file_systems = {"file_systems",	"file systems", " (" CV_MEANS ")\n", 2, 0,
+					  {FACT("FILE SYSTEM")}};
+static const struct table programs = {"programs",	"programs and their versions", " (" CV_MEANS ")\n", 2, 0,
+				      {FACT("VERSION")}};
+static const struct table slowest = {"slowest",
+				     "slowest\n",
+				     "",
+				     2,
+				     0,
+				     {{{"TOOK", 1, 0, 0}, "seconds", VIEW_TOOK},
+				      {{"ENTRY", 1, 0, 0}, "entry", VIEW_COUNT},
+				      {{"OUTCOME", 0, 2, 0}, "outcome", VIEW_OUTCOME},
+				      {{"NODE", 0, 1, 8}, "node", VIEW_NAME},
+				      {{"DATAPATH", 0, 0, 12}, "datapath", VIEW_NAME}}};
+static const struct table causes = {"causes",
+				    "wasted: ",
+				    "",
+				    1,
+				    0,
+				    {{{"CAUSE", 0, 0, 10}, "how", VIEW_NAME},
+				     {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
+				     {{"TIME", 1, 0, 0}, "seconds", VIEW_TOOK},
+				     {{"SHARE", 1, 1, 0}, "share", VIEW_SHARE}}};
+static const struct table packages = {"packages",
+				      "Python packages\n",
+				      "",
+				      1,
+				      0,
+				      {{{"PACKAGE", 0, 0, 10}, "package", VIEW_NAME},
+				       {{"VERSION", 0, 1, 0}, "version", VIEW_NAME},
+				       {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
+				       {{"NODES", 1, 1, 0}, "nodes", VIEW_COUNT}}};
+
+/* Begins TABLE, which is in FROM, if it is to be shown.  Then returns its list, else NULL. */
+static const json_t *begin_table(const struct text *t, const json_t *from, const struct table *table)
 {
-	static const struct view_column column[] = {{"FROM", 0, 0, 0},	  {"DONE", 1, 0, 0}, {"NOT DONE", 1, 6, 0},
-						    {"RUNNING", 1, 5, 0}, {"LEFT", 1, 3, 0}, {"WORKERS", 1, 4, 0},
-						    {"", 0, 1, 0}};
-	struct view_table table = {.column = column, .n = 7};
-	struct insight_step step[INSIGHT_REPORT_ROWS];
-	int64_t step_us;
-	size_t n = insight_report_steps(p->r, step, INSIGHT_REPORT_ROWS, &step_us);
-	uint64_t most = 0;
+	const json_t *list = json_object_get(from, table->list);
 
-	if (n < 2)
+	if (json_array_size(list) < table->least)
+		return NULL;
+	add_heading(t, table->heading);
+	js_buf_str(t->out, table->note);
+	return list;
+}
+
+static void write_table(const struct text *t, const json_t *list, const struct table *table)
+{
+	size_t n = 0;
+
+	while (n < TABLE_COLUMNS && table->column[n].key != NULL)
+		n++;
+	view_rows(list, table->column, n, table->most, &t->page);
+}
+
+static void add_table(const struct text *t, const struct table *table)
+{
+	const json_t *list = begin_table(t, t->r, table);
+
+	if (list != NULL)
+		write_table(t, list, table);
+}
+
+static void add_over_time(const struct text *t)
+{
+	const json_t *list = begin_table(t, t->r, &over_time);
+
+	if (list == NULL)
 		return;
-	add_heading(p, "over time");
-	js_buf_printf(p->out, " (%s per line; RUNNING and WORKERS are averages)\n", view_whole(step_us).text);
-	for (size_t i = 0; i < n; i++)
-		most = step[i].done > most ? step[i].done : most;
-	for (size_t i = 0; i < n; i++) {
-		struct js_buf bar = {0};
-
-		add_bar(&bar, 12, step[i].done, most);
-		view_table_cell(&table, VIEW_PLAIN, format_moment(step[i].from_us).text);
-		view_table_count(&table, VIEW_PLAIN, step[i].done);
-		view_table_count(&table, step[i].not_done > 0 ? VIEW_RED : VIEW_PLAIN, step[i].not_done);
-		view_table_printf(&table, VIEW_PLAIN, "%.1f", step[i].running);
-		view_table_count(&table, VIEW_PLAIN, step[i].left);
-		view_table_printf(&table, VIEW_PLAIN, step[i].workers < 0 ? "-" : "%.1f", step[i].workers);
-		view_table_cell(&table, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
-		js_buf_free(&bar);
-	}
-	write_report_table(p, &table);
+	js_buf_printf(t->out, " (%s per line; RUNNING and WORKERS are averages)\n",
+		      view_whole(llround(1e6 * view_get_number(json_array_get(list, 0), "seconds"))).text);
+	write_table(t, list, &over_time);
 }
 
-/* --------------------------------------------------------------------------------------------------------- nodes */
-
-static void sum_nodes(struct insight_tally_node *to, const struct insight_tally_node *n)
+static void add_waste(const struct text *t)
 {
-	for (int v = 0; v < INSIGHT_OUTCOMES; v++) {
-		to->n[v] += n->n[v];
-		to->us[v] += n->us[v];
-	}
-	to->timed += n->timed;
-	to->slots = n->slots > to->slots ? n->slots : to->slots;
-	if (to->first_us < 0 || (n->first_us >= 0 && n->first_us < to->first_us))
-		to->first_us = n->first_us;
-	to->last_us = n->last_us > to->last_us ? n->last_us : to->last_us;
-}
+	const json_t *w = json_object_get(t->r, "wasted"), *attempts = json_object_get(t->r, "attempts");
+	const json_t *list = begin_table(t, w, &causes);
+	double unknown = view_get_number(attempts, "time_not_known");
 
-static void add_node_row(struct view_table *table, const struct insight_tally_node *n)
-{
-	double busy = insight_node_busy(n);
-
-	view_table_name(table, n->name, strlen(n->name), "-");
-	view_table_count(table, VIEW_PLAIN, insight_attempts(n->n));
-	for (int v = 1; v < INSIGHT_OUTCOMES; v++)
-		view_table_count(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, n->n[v]);
-	add_duration_cell(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
-	view_table_count(table, VIEW_PLAIN, n->slots);
-	if (busy >= 0)
-		view_table_printf(table, VIEW_PLAIN, "%.1f", busy);
-	else
-		view_table_cell(table, VIEW_PLAIN, "-");
-}
-
-static void add_nodes_section(const struct page *p)
-{
-	static const struct view_column column[] = {{"NODE", 0, 0, 8},	{"ATTEMPTS", 1, 0, 0},	  {"FAILED", 1, 5, 0},
-						    {"LOST", 1, 3, 0},	{"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
-						    {"SLOTS", 1, 2, 0}, {"BUSY", 1, 2, 0}};
-	struct view_table table = {.column = column, .n = 8};
-	struct insight_tally_node rest = {.name = "", .first_us = -1, .last_us = -1};
-	const struct insight_tally *t = p->t;
-
-	if (t->node_n == 0)
+	if (list == NULL)
 		return;
-	add_heading(p, "nodes");
-	js_buf_str(p->out, " (MEAN of done entries; SLOTS per worker; BUSY: average commands at once)\n");
-	for (size_t i = 0; i < t->node_n; i++)
-		if (i < NODES - 1 || t->node_n <= NODES)
-			add_node_row(&table, &t->node[i]);
-		else
-			sum_nodes(&rest, &t->node[i]);
-	if (t->node_n > NODES) {
-		(void)snprintf(rest.name, sizeof(rest.name), "%zu more", t->node_n - NODES + 1);
-		add_node_row(&table, &rest);
-	}
-	write_report_table(p, &table);
+	js_buf_printf(t->out, "%s of the %s that all commands took together (%.1f %%)\n", took(w, "seconds").text,
+		      took(attempts, "seconds").text, 100 * fmax(0, view_get_number(w, "share")));
+	write_table(t, list, &causes);
+	if (unknown > 0)
+		js_buf_printf(t->out, "  (the duration of %.0f of them is unknown)\n", unknown);
 }
 
-/* ----------------------------------------------------------------------------------------- slowest, waste, usage */
-
-static void add_slowest_section(const struct page *p)
+static void add_failures(const struct text *t)
 {
-	static const struct view_column column[] = {
-		{"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
-	struct view_table table = {.column = column, .n = 5};
+	const json_t *list = json_object_get(t->r, "failures");
 
-	if (p->t->slow_n < 2)
+	if (json_array_size(list) == 0)
 		return;
-	add_heading(p, "slowest\n");
-	for (size_t i = 0; i < p->t->slow_n; i++) {
-		const struct insight_tally_slow *s = &p->t->slow[i];
-
-		add_duration_cell(&table, (double)s->us, 1);
-		view_table_count(&table, VIEW_PLAIN, s->entry);
-		view_table_cell(&table, s->outcome == JOBSTACK_DONE ? VIEW_PLAIN : VIEW_RED,
-				view_outcome_word(s->outcome));
-		view_table_name(&table, s->node, strlen(s->node), "-");
-		view_table_name(&table, p->r->slow[i].data, p->r->slow[i].len, "-");
-	}
-	write_report_table(p, &table);
+	add_heading(t, "dead entries");
+	js_buf_printf(t->out, " (`jobstack requeue -s %s` retries them)\n", view_get_text(t->r, "stack"));
+	view_failures_rows(list, &t->page);
 }
 
-static void add_waste_section(const struct page *p)
+static void add_memory_line(const struct text *t, const char *name, const json_t *memory, const char *of)
 {
-	static const struct view_column column[] = {
-		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
-	struct view_table table = {.column = column, .n = 4};
-	const struct insight_tally *t = p->t;
-	double all = insight_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
-
-	if (t->cause_n == 0)
+	if (view_get_number(memory, "attempts") <= 0)
 		return;
-	add_heading(p, "wasted: ");
-	js_buf_printf(p->out, "%s of the %s that all commands took together (%.1f %%)\n", view_took(wasted).text,
-		      view_took(all).text, 100 * insight_share(wasted, all));
-	for (size_t i = 0; i < t->cause_n; i++) {
-		const struct insight_tally_cause *c = &t->cause[i];
-
-		view_table_printf(&table, VIEW_PLAIN, "%s%s%s", c->outcome < 0 ? "" : view_outcome_word(c->outcome),
-				  c->outcome < 0 ? "" : ": ", c->words);
-		view_table_count(&table, VIEW_PLAIN, c->n);
-		add_duration_cell(&table, c->us, 1);
-		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", 100 * insight_share(c->us, all));
-	}
-	write_report_table(p, &table);
-	if (t->untimed > 0)
-		js_buf_printf(p->out, "  (the duration of %" PRIu64 " of them is unknown)\n", t->untimed);
+	begin_report_line(t, name);
+	js_buf_printf(t->out, "p50 %s, p99 %s, largest %s %s\n", view_size(view_get_number(memory, "p50")).text,
+		      view_size(view_get_number(memory, "p99")).text, view_size(view_get_number(memory, "max")).text,
+		      of);
 }
 
-static void add_failures_section(const struct page *p)
+static void add_usage(const struct text *t)
 {
-	if (p->r->failures.n == 0)
+	const json_t *u = json_object_get(t->r, "used");
+	const json_t *memory = json_object_get(u, "memory_bytes");
+	double cpu = view_get_number(u, "cpu_seconds"), bytes = view_get_number(u, "read_bytes");
+	const char *requested = view_get_text(u, "requested");
+
+	if (cpu < 0 && bytes < 0 && view_get_number(memory, "attempts") <= 0)
 		return;
-	add_heading(p, "dead entries");
-	js_buf_printf(p->out, " (`jobstack requeue -s %s` retries them)\n", p->r->stack.name);
-	view_failures_table(&p->r->failures, INSIGHT_FAILURES,
-			    &(const struct view_page){.out = p->out, .columns = p->table, .colours = p->colours});
-}
-
-static void add_memory_line(const struct page *p, const char *name, const struct js_sketch *m)
-{
-	if (m->n == 0)
-		return;
-	begin_report_line(p, name);
-	js_buf_printf(p->out, "p50 %s, p99 %s, largest %s%s\n",
-		      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
-		      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text, view_size(1024 * (double)m->max).text,
-		      m == &p->t->peak_kib ? " (all processes, without mapped files; commands over 1 s)"
-					   : " (largest process)");
-}
-
-static void add_usage_section(const struct page *p)
-{
-	const struct insight_tally *t = p->t;
-	const struct js_sketch *m = &t->rss_kib;
-	struct js_buf requested = {0};
-
-	if (t->cpu_n == 0 && m->n == 0 && t->bytes_n == 0)
-		return;
-	add_heading(p, "resources used\n");
-	if (t->cpu_n > 0) {
-		begin_report_line(p, "CPU time");
-		js_buf_printf(p->out, "%s, %.0f %% of the slots' time\n", view_took(t->cpu_us).text,
-			      100 * insight_share(t->cpu_us, t->cpu_of_us));
+	add_heading(t, "resources used\n");
+	if (cpu >= 0) {
+		begin_report_line(t, "CPU time");
+		js_buf_printf(t->out, "%s, %.0f %% of the slots' time\n", took(u, "cpu_seconds").text,
+			      100 * fmax(0, view_get_number(u, "cpu_share")));
 	}
-	add_memory_line(p, "memory", m);
-	add_memory_line(p, "", &t->peak_kib);
-	view_report_requested(p->r, &requested);
-	if (requested.len > 0) {
-		js_buf_str(p->out, "  ");
-		view_wrap(p->out, requested.data, p->columns);
+	add_memory_line(t, "memory", memory, "(largest process)");
+	add_memory_line(t, "", json_object_get(u, "peak_bytes"),
+			"(all processes, without mapped files; commands over 1 s)");
+	if (*requested != '\0') {
+		js_buf_str(t->out, "  ");
+		view_wrap(t->out, requested, t->columns);
+		js_buf_char(t->out, '\n');
 	}
-	js_buf_free(&requested);
-	if (t->bytes_n > 0) {
-		begin_report_line(p, "files");
-		js_buf_printf(p->out, "read %s, wrote %s\n", view_size(t->read_bytes).text,
-			      view_size(t->write_bytes).text);
+	if (bytes >= 0) {
+		begin_report_line(t, "files");
+		js_buf_printf(t->out, "read %s, wrote %s\n", view_size(bytes).text,
+			      view_size(view_get_number(u, "write_bytes")).text);
 	}
 }
 
-static void add_spread_cells(struct view_table *table, const struct insight_spread *took,
-			     const struct insight_spread *moved)
+static void add_packages(const struct text *t)
 {
-	const struct insight_spread *of[2] = {took, moved};
+	double more = view_get_number(t->r, "more_packages");
 
-	for (int k = 0; k < 2; k++) {
-		double cv = insight_spread_cv(of[k]);
-
-		view_table_cell(table, VIEW_PLAIN,
-				of[k]->n == 0 ? "-"
-				: k == 0      ? view_took(of[k]->mean).text
-					      : view_size(of[k]->mean).text);
-		view_table_printf(table, VIEW_PLAIN, cv < 0 ? "-" : "%.2f", cv);
-	}
+	add_table(t, &packages);
+	if (json_array_size(json_object_get(t->r, "packages")) > 0 && more > 0)
+		js_buf_printf(t->out, "  and %.0f more\n", more);
 }
 
-/* What attempts with another version, or on another file system, did. */
-static void add_facts_section(const struct page *p, enum jobstack_fact_kind kind)
+void view_report_text(const json_t *r, unsigned columns, int colours, struct js_buf *out)
 {
-	const struct view_column column[] = {{kind == JOBSTACK_FACT_PROGRAM ? "VERSION" : "FILE SYSTEM", 0, 0, 12},
-					     {"ATTEMPTS", 1, 0, 0},
-					     {"NOT DONE", 1, 5, 0},
-					     {"TOTAL TIME", 1, 6, 0},
-					     {"MEAN", 1, 4, 0},
-					     {"CV", 1, 3, 0},
-					     {"BYTES/S", 1, 2, 0},
-					     {"CV", 1, 1, 0}};
-	const struct insight_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? p->t->program : p->t->mount;
-	struct view_table table = {.column = column, .n = 8};
+	const struct text t = {
+		r, out, columns == 0 ? COLUMNS : columns, {.out = out, .columns = columns, .colours = colours}};
+	const char *nothing = view_get_text(r, "nothing"), *some = view_get_text(r, "restriction");
+	const json_t *advice = json_object_get(r, "advice");
 
-	if (fact[0].number == 0 || fact[1].number == 0)
-		return;
-	add_heading(p, kind == JOBSTACK_FACT_PROGRAM ? "programs and their versions" : "file systems");
-	js_buf_str(p->out, " (" CV_MEANS ")\n");
-	for (size_t i = 0; i < INSIGHT_FACTS && fact[i].number != 0; i++) {
-		const char *text = insight_facts_text(&p->r->facts, kind, fact[i].number);
-		struct js_buf name = {0};
-
-		if (kind == JOBSTACK_FACT_PROGRAM && text != NULL)
-			view_version_short(&name, text);
-		else
-			js_buf_str(&name, text == NULL ? "?" : text);
-		view_table_name(&table, name.data, name.len, "?");
-		js_buf_free(&name);
-		view_table_count(&table, VIEW_PLAIN, fact[i].n);
-		view_table_count(&table, fact[i].n > fact[i].done ? VIEW_RED : VIEW_PLAIN, fact[i].n - fact[i].done);
-		add_duration_cell(&table, fact[i].us, 1);
-		add_spread_cells(&table, &fact[i].took, &fact[i].moved);
-	}
-	write_report_table(p, &table);
-}
-
-static void add_hours_section(const struct page *p)
-{
-	static const struct view_column column[] = {{"HOUR", 0, 0, 0}, {"DONE", 1, 0, 0},    {"MEAN", 1, 0, 0},
-						    {"CV", 1, 3, 0},   {"BYTES/S", 1, 2, 0}, {"CV", 1, 1, 0}};
-	struct view_table table = {.column = column, .n = 6};
-	int hours = 0;
-
-	for (int i = 0; i < 24; i++)
-		hours += p->t->took[i].n > 0;
-	if (hours < 2)
-		return;
-	add_heading(p, "hours of the day");
-	js_buf_str(p->out, " (UTC, by start; " CV_MEANS ")\n");
-	for (int i = 0; i < 24; i++) {
-		if (p->t->took[i].n == 0)
-			continue;
-		view_table_printf(&table, VIEW_PLAIN, "%02d:00", i);
-		view_table_count(&table, VIEW_PLAIN, p->t->took[i].n);
-		add_spread_cells(&table, &p->t->took[i], &p->t->moved[i]);
-	}
-	write_report_table(p, &table);
-}
-
-/* What stands out. */
-static void add_signs_section(const struct page *p)
-{
-	struct view_signs signs = {.n = 0};
-	struct js_buf line = {0};
-
-	view_signs_read(&signs, p->r);
-	js_buf_char(p->out, '\n');
-	for (size_t i = 0; i < signs.n; i++) {
-		view_safe(&line, signs.line[i].data, signs.line[i].len);
-		view_wrap(p->out, line.data != NULL ? line.data : "", p->columns);
-		js_buf_char(p->out, '\n');
-		js_buf_reset(&line);
-		p->out->failed |= signs.line[i].failed;
-	}
-	js_buf_free(&line);
-	view_signs_free(&signs);
-}
-
-static void add_packages_section(const struct page *p)
-{
-	static const struct view_column column[] = {
-		{"PACKAGE", 0, 0, 10}, {"VERSION", 0, 1, 0}, {"ATTEMPTS", 1, 0, 0}, {"NODES", 1, 1, 0}};
-	struct view_table table = {.column = column, .n = 4};
-	const struct insight_packages *all = &p->r->packages;
-
-	if (all->n == 0)
-		return;
-	add_heading(p, "Python packages\n");
-	for (size_t i = 0; i < all->n; i++) {
-		view_table_name(&table, all->at[i].name, strlen(all->at[i].name), "-");
-		view_table_name(&table, all->at[i].version, strlen(all->at[i].version), "-");
-		view_table_count(&table, VIEW_PLAIN, all->at[i].entries);
-		view_table_count(&table, VIEW_PLAIN, all->at[i].nodes);
-	}
-	write_report_table(p, &table);
-	if (all->more > 0)
-		js_buf_printf(p->out, "  and %" PRIu64 " more\n", all->more);
-}
-
-void view_report_text(const struct insight_report *r, unsigned columns, int colours, struct js_buf *out)
-{
-	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
-
-	add_report_head(&p);
-	if (insight_attempts(r->tally->n) == 0) {
-		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "no attempt has ended since the given time\n"
-				: r->stack.s.running > 0 ? "no attempt has ended yet: the first ones are running\n"
-							 : "nothing has run yet\n");
+	add_report_head(&t);
+	if (*nothing != '\0') {
+		js_buf_printf(out, "%s\n", nothing);
 		return;
 	}
-	add_signs_section(&p);
-	add_durations_section(&p);
-	add_throughput_section(&p);
-	add_nodes_section(&p);
-	add_hours_section(&p);
-	add_facts_section(&p, JOBSTACK_FACT_MOUNT);
-	add_facts_section(&p, JOBSTACK_FACT_PROGRAM);
-	add_slowest_section(&p);
-	add_waste_section(&p);
-	add_failures_section(&p);
-	add_usage_section(&p);
-	add_packages_section(&p);
-	add_heading(&p, "for the next run\n");
-	view_report_advice(r, out);
+	if (*some != '\0')
+		js_buf_printf(out, "  %s\n", some);
+	add_attempts_line(&t);
+	add_users_and_time(&t);
+	add_points(&t);
+	add_durations(&t);
+	add_over_time(&t);
+	add_table(&t, &nodes);
+	add_table(&t, &hours);
+	add_table(&t, &file_systems);
+	add_table(&t, &programs);
+	add_table(&t, &slowest);
+	add_waste(&t);
+	add_failures(&t);
+	add_usage(&t);
+	add_packages(&t);
+	add_heading(&t, "for the next run\n");
+	for (size_t i = 0; i < json_array_size(advice); i++)
+		js_buf_printf(out, "  %s\n", json_string_value(json_array_get(advice, i)));
 }

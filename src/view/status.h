@@ -19,8 +19,10 @@ void view_status_detail(const struct insight_snapshot *snapshot, const struct vi
 /* A stack as JSON; DETAILED: with its workers, failures and longest entries. */
 json_t *view_status_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen, int detailed);
 
-/* Appends the MOST largest groups of failures as a table. */
-void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page);
+/* Groups of failures as JSON, with "how" and "message" in words; that as a table; and both in one. */
+json_t *view_failures_json(const struct insight_failures *failures);
+void view_failures_rows(const json_t *failures, const struct view_page *page);
+void view_failures_table(const struct insight_failures *failures, const struct view_page *page);
 
 /* Why nobody works on a stack, in words; IDLE is about such a stack. */
 void view_idle(struct js_buf *out, const struct insight_idle *idle);
@@ -30,6 +32,3 @@ void view_idle(struct js_buf *out, const struct insight_idle *idle);
 void view_status_head(const struct insight_snapshot *snapshot, const struct view_page *page);
 void view_longest_table(const struct insight_snapshot *snapshot, const struct view_page *page);
 void view_workers_table(const struct insight_snapshot *snapshot, const struct view_page *page);
-
-/* Groups of failures as JSON.  NODES: each with its node, if all its failures were on one node. */
-json_t *view_failures_json(const struct insight_failures *failures, int nodes);

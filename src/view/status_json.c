@@ -4,7 +4,10 @@
  */
 #include "view/json.h"
 #include "view/status.h"
+#include "view/version.h"
 #include "view/words.h"
+
+#include <string.h>
 
 /* An array of N objects, each made by ONE. */
 static json_t *make_list(const struct insight_snapshot *l, size_t n,
@@ -48,23 +51,34 @@ static json_t *bad_node_json(const struct insight_snapshot *l, size_t i)
 			   KEY_COUNT("attempts_elsewhere", b->b.attempts_elsewhere));
 }
 
-json_t *view_failures_json(const struct insight_failures *failures, int nodes)
+/* The version that all have in common comes first: where a long message is cut, its end stays. */
+static struct view_member message_member(const struct insight_failure *one)
+{
+	const char *example = one->f.various ? "(various)" : one->example;
+	struct js_buf text = {0};
+
+	view_version_only(&text, one->program);
+	js_buf_printf(&text, "%s%s%s%s", text.len > 0 ? " " : "", one->reason,
+		      one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
+	if (text.len > 0 && text.data[0] == ' ')
+		memmove(text.data, text.data + 1, text.len--);
+	return view_said_member("message", &text);
+}
+
+json_t *view_failures_json(const struct insight_failures *failures)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < failures->n; i++) {
 		const struct jobstack_failure *f = &failures->group[i].f;
-		json_t *o =
-			VIEW_OBJECT(KEY_COUNT("count", f->count), KEY_TEXT("outcome", view_outcome_word(f->outcome)),
-				    KEY_INT("exit_code", f->exit_code, f->exit_code >= 0),
-				    KEY_INT("signal", f->signal, f->signal > 0), KEY_TEXT("reason", f->reason),
-				    KEY_TEXT("pattern", f->pattern), KEY_TEXT("example", f->example));
 
-		if (nodes)
-			VIEW_SET(o, KEY_TEXT("node", f->node));
-		VIEW_SET(o, KEY_COUNT("entry", f->entry), KEY_COUNT("attempt", f->attempt),
-			 KEY_FLAG("various", f->various), KEY_SPAN("last_seen_seconds", f->ago_us));
-		view_append(list, o);
+		VIEW_APPEND(list, KEY_COUNT("count", f->count), KEY_TEXT("outcome", view_outcome_word(f->outcome)),
+			    KEY_INT("exit_code", f->exit_code, f->exit_code >= 0),
+			    KEY_INT("signal", f->signal, f->signal > 0), KEY_TEXT("how", view_failure_how(f).text),
+			    KEY_TEXT("reason", f->reason), KEY_TEXT("pattern", f->pattern),
+			    KEY_TEXT("example", f->example), message_member(&failures->group[i]),
+			    KEY_TEXT("node", f->node), KEY_COUNT("entry", f->entry), KEY_COUNT("attempt", f->attempt),
+			    KEY_FLAG("various", f->various), KEY_SPAN("last_seen_seconds", f->ago_us));
 	}
 	return list;
 }
@@ -93,7 +107,7 @@ json_t *view_status_json(const struct insight_snapshot *l, const struct insight_
 	if (detailed)
 		VIEW_SET(o, KEY_JSON("live", make_list(l, l->worker_n, worker_json)),
 			 KEY_JSON("longest", make_list(l, l->longest_n, longest_json)),
-			 KEY_JSON("failures", view_failures_json(&l->failures, 1)),
+			 KEY_JSON("failures", view_failures_json(&l->failures)),
 			 KEY_TEXT("failures_of", l->failures_all ? "attempts" : "dead"),
 			 KEY_COUNT("failures_looked_at", l->failures.report.looked),
 			 KEY_JSON("bad_nodes", make_list(l, l->bad_n, bad_node_json)), KEY_TEXT("idle", idle.data));

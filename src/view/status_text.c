@@ -6,10 +6,9 @@
 #include "view/status.h"
 
 #include "view/amount.h"
-#include "view/table.h"
+#include "view/rows.h"
 #include "view/text.h"
 #include "view/words.h"
-#include "view/version.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -241,38 +240,25 @@ static void add_ago_cell(struct view_table *t, enum view_colour colour, int64_t 
 	view_table_printf(t, colour, us < 0 ? "-" : "%s ago", view_rough(us).text);
 }
 
-/* How, and the reason or the last message. */
-static void add_failure_row(struct view_table *t, const struct insight_failure *one)
+void view_failures_rows(const json_t *failures, const struct view_page *page)
 {
-	const char *example = one->f.various ? "(various)" : one->example, *words;
-	struct js_buf text = {0};
+	static const struct view_row_column columns[] = {
+		{{"COUNT", 1, 0, 0}, "count", VIEW_COUNT},
+		{{"HOW", 0, 0, 0}, "how", VIEW_NAME},
+		{{"LAST MESSAGE", VIEW_OPTIONAL | VIEW_END, 5, 12}, "message", VIEW_WORDS},
+		{{"NODE", 2, 2, 6}, "node", VIEW_WORDS},
+		{{"EXAMPLE", VIEW_RIGHT, 4, 0}, "entry", VIEW_COUNT},
+		{{"LAST SEEN", VIEW_RIGHT, 1, 0}, "last_seen_seconds", VIEW_AGO}};
 
-	view_version_only(&text, one->program); /* in front, where a long message is cut */
-	js_buf_printf(&text, "%s%s%s%s", text.len > 0 ? " " : "", one->reason,
-		      one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
-	words = text.data == NULL ? "" : text.data + (*text.data == ' ');
-	view_table_count(t, VIEW_PLAIN, one->f.count);
-	view_table_cell(t, VIEW_PLAIN, view_failure_how(&one->f).text);
-	view_table_name(t, words, strlen(words), "");
-	view_table_name(t, one->node, strlen(one->node), "");
-	view_table_count(t, VIEW_PLAIN, one->f.entry);
-	add_ago_cell(t, VIEW_PLAIN, one->f.ago_us);
-	js_buf_free(&text);
+	view_rows(failures, columns, sizeof(columns) / sizeof(columns[0]), 0, page);
 }
 
-void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page)
+void view_failures_table(const struct insight_failures *failures, const struct view_page *page)
 {
-	static const struct view_column columns[] = {{"COUNT", 1, 0, 0},
-						     {"HOW", 0, 0, 0},
-						     {"LAST MESSAGE", VIEW_OPTIONAL | VIEW_END, 5, 12},
-						     {"NODE", 2, 2, 6},
-						     {"EXAMPLE", VIEW_RIGHT, 4, 0},
-						     {"LAST SEEN", VIEW_RIGHT, 1, 0}};
-	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
+	json_t *list = view_failures_json(failures);
 
-	for (size_t i = 0; i < failures->n && i < most; i++)
-		add_failure_row(&t, &failures->group[i]);
-	view_table_write(&t, page, 2);
+	view_failures_rows(list, page);
+	json_decref(list);
 }
 
 static void add_failure_lines(const struct insight_snapshot *l, const struct view_page *d)
@@ -294,7 +280,7 @@ static void add_failure_lines(const struct insight_snapshot *l, const struct vie
 				      l->seen[0].stack.name, cut);
 		js_buf_str(d->out, ":\n");
 	}
-	view_failures_table(&l->failures, d->rows, d);
+	view_failures_table(&l->failures, d);
 	for (size_t i = 0; i < l->bad_n; i++) {
 		const struct insight_bad_node *b = &l->bad[i];
 		struct js_buf line = {0};

@@ -50,10 +50,10 @@ jobstack export p --format jsonl | python3 "$JOBSTACK_SOURCE/docs/examples/where
 like 'the example analysis: by version' "$(cat time)" "$old +1 +0 .*[0-9]"
 like '... failures' "$(cat time)" "$new +2 +2 .*-"
 jobstack report p --html p.html --io
-like 'the page: versions' "$(cat p.html)" '<h2>Programs and their versions</h2>'
+like 'the page: versions' "$(cat p.html)" '"programs":\[\{"name":"[^"]+",.*\},\{"name":"'
 like '... for a paper' "$(cat p.html)" "3 files were processed between .* with jobstack\."
 like '... what it ran on' "$(cat p.html)" 'modules: gcc/12:netcdf/4\.9'
-like '... the findings' "$(cat p.html)" '<h2>Ten findings about reading and writing</h2>'
+like '... the findings' "$(cat p.html)" '"findings":\[\{"finding":1,"title":"'
 
 # ---- a file that does not answer: opening it waits for the one who has a lease on it
 cat >lease.py <<'END'
