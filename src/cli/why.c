@@ -264,21 +264,22 @@ const char *cli_why_server(const struct insight_server *s, int64_t commit_us, in
 		[INSIGHT_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER, FEWER},
 		[INSIGHT_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER, FEWER},
 	};
-	int waits = commit_us >= SLOW_COMMIT_US, on_disk = s->commit == INSIGHT_LOG || s->commit == INSIGHT_BINLOG;
+	const enum insight_commit commit = insight_server_commit(s);
+	const double slowdown = insight_server_number(s, "cpu.slowdown", 0);
+	int waits = commit_us >= SLOW_COMMIT_US, on_disk = commit == INSIGHT_LOG || commit == INSIGHT_BINLOG;
 	char busy[80] = "";
 
-	if (s->slowdown >= BUSY)
-		(void)snprintf(busy, sizeof(busy), "the server's CPU is busy: work takes %.1f times as long",
-			       s->slowdown);
+	if (slowdown >= BUSY)
+		(void)snprintf(busy, sizeof(busy), "the server's CPU is busy: work takes %.1f times as long", slowdown);
 	if (waits)
-		(void)snprintf(words, size, "%s%s%s%s", cause[s->commit].words,
+		(void)snprintf(words, size, "%s%s%s%s", cause[commit].words,
 			       slow_disk && on_disk ? " on a slow disk" : "", busy[0] != '\0' ? "; " : "", busy);
 	else if (busy[0] != '\0')
 		(void)snprintf(words, size, "%s", busy);
 	else
 		(void)snprintf(words, size, "commits are quick; a round trip takes %s",
-			       view_took((double)s->trip_us).text);
-	return !waits ? FEWER : slow_disk ? cause[s->commit].slow : cause[s->commit].remedy;
+			       view_took(insight_server_number(s, "roundtrip_us", 0)).text);
+	return !waits ? FEWER : slow_disk ? cause[commit].slow : cause[commit].remedy;
 }
 
 const char *cli_why_steps(const struct insight_steps *s, char *words, size_t size)

@@ -224,6 +224,7 @@ void insight_snapshot_free(struct insight_snapshot *shot)
 	}
 	for (size_t i = 0; i < shot->longest_n; i++)
 		js_buf_free(&shot->longest[i].datapath);
+	insight_server_free(&shot->steps.server);
 	free(shot->seen);
 	free(shot->worker);
 	*shot = (struct insight_snapshot){.n = 0};

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "insight/server.h"
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_LEVELS };
 
@@ -21,8 +22,8 @@ struct doctor {
 	int slurm;	  /* there is a Slurm here */
 	char where[256];  /* the host, or Slurm's name of the node */
 	unsigned count[DOCTOR_LEVELS];
-	struct cli_words facts; /* what the server says of itself, as NAME=VALUE */
-	int memory;		/* ran out */
+	struct insight_server server;
+	int memory; /* ran out */
 };
 
 /* Prints one line: what was checked (a word or two), what was found, and what to do about it, unless the level is OK.
