@@ -155,22 +155,6 @@ static int give_entry(struct cli *cli, const struct jobstack_batch *batch)
 	return status;
 }
 
-static void say_reason(void *cli, const struct cli_reason *why)
-{
-	cli_say((struct cli *)cli, "nothing is ready: %s%s%s", why->text, why->remedy != NULL ? ": " : "",
-		why->remedy != NULL ? why->remedy : "");
-}
-
-/* Says why nothing is ready. */
-static void explain_nothing(struct cli *cli)
-{
-	struct insight_stack stack = {.cwd = {0}};
-
-	if (!cli->quiet && insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) == 0)
-		cli_why_counts(&stack, say_reason, cli);
-	insight_stack_free(&stack);
-}
-
 static int check_pop(struct cli *cli)
 {
 	if (cli->json && format >= 0 && format != JSON)
@@ -201,7 +185,8 @@ static int pop_entry(struct cli *cli)
 	if (status == 0)
 		status = give_entry(cli, &batch);
 	else if (status == JOBSTACK_NOTHING) {
-		explain_nothing(cli);
+		if (!cli->quiet)
+			cli_why_say(cli, "nothing is ready: ");
 		status = CLI_NO;
 	} else
 		status = cli_fail(cli);

@@ -136,6 +136,30 @@ void cli_why_counts(const struct insight_stack *stack, cli_found_fn *found, void
 	count_reasons(&r, NULL);
 }
 
+struct saying {
+	const struct cli *cli;
+	const char *before;
+};
+
+static void say_reason(void *ctx, const struct cli_reason *why)
+{
+	const struct saying *s = ctx;
+
+	cli_tell(s->cli, "%s%s: %s%s%s", s->before, why->stack, why->text, why->remedy != NULL ? ": " : "",
+		 why->remedy != NULL ? why->remedy : "");
+}
+
+void cli_why_say(const struct cli *cli, const char *before)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct insight_stack stack = {.cwd = {0}};
+	struct saying saying = {cli, before};
+
+	if (insight_stack_read(cli->handle, cli->stack, &stack, &ignored) == 0)
+		cli_why_counts(&stack, say_reason, &saying);
+	insight_stack_free(&stack);
+}
+
 /* What is known of one of the workers without being proven. */
 static void suspect_reason(const struct reasons *r, const struct insight_snapshot *l)
 {

@@ -20,6 +20,9 @@ typedef void cli_found_fn(void *ctx, const struct cli_reason *reason);
  * ready; and whether more will come. */
 void cli_why_counts(const struct insight_stack *stack, cli_found_fn *found, void *ctx);
 
+/* The same of cli->stack as it is now, as messages that begin with BEFORE: "not submitted: ". */
+void cli_why_say(const struct cli *cli, const char *before);
+
 /* In words, a line each with its remedy; or as JSON.  Asks Slurm, too.  NULL without memory. */
 void cli_why_text(const struct insight_snapshot *snapshot, const struct insight_seen *seen, struct js_buf *out);
 json_t *cli_why_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen);

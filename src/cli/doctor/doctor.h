@@ -2,10 +2,13 @@
  *
  * What the files of `jobstack doctor` share.
  *
- *     doctor.c    the options, the lines that are printed, the order, the same under srun
+ *     finding.c   the lines that are printed
  *     local.c     files, limits and programs of this host
  *     database.c  the connection, the server and its settings
  *     slurm.c     the controller, its limits, the partitions
+ *     doctor.c    the options, the order, the same under srun
+ *
+ * Each file calls only those above it.
  */
 #pragma once
 
@@ -26,8 +29,15 @@ struct doctor {
 	int memory; /* ran out */
 };
 
-/* Prints one line: what was checked (a word or two), what was found, and what to do about it, unless the level is OK.
+extern const char *const doctor_word[DOCTOR_LEVELS];
+
+/* Prints one line, found at WHERE: what was checked (a word or two), what was found, and what to do about it, unless
+ * the level is OK.
  */
+void doctor_print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text,
+		  const char *remedy);
+
+/* The same for what was found here. */
 void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format,
 		...) __attribute__((format(printf, 5, 6)));
 #define doctor_ok(d, check, ...) doctor_say(d, DOCTOR_OK, check, NULL, __VA_ARGS__)

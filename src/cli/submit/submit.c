@@ -294,12 +294,6 @@ static int find_places(struct submit *s)
 
 /* ------------------------------------------------------------------------------------------------------- checks */
 
-static void refuse(void *cli, const struct cli_reason *why)
-{
-	cli_tell((struct cli *)cli, "not submitted: %s: %s%s%s", why->stack, why->text, why->remedy != NULL ? ": " : "",
-		 why->remedy != NULL ? why->remedy : "");
-}
-
 /* Is there anything for workers to do?  0, or the exit status, with the reason printed. */
 static int check_for_work(struct submit *s)
 {
@@ -307,7 +301,7 @@ static int check_for_work(struct submit *s)
 	const struct js_buf *cwd = &s->stack.cwd;
 
 	if (t->state != JOBSTACK_OPEN || t->ready + t->waiting + t->held + t->pushers == 0) {
-		cli_why_counts(&s->stack, refuse, &s->cli);
+		cli_why_say(&s->cli, "not submitted: ");
 		return CLI_NO;
 	}
 	if (cwd->len > 0 && s->chdir == NULL && strcmp(cwd->data, s->cwd) != 0) {
