@@ -9,21 +9,10 @@
 
 void cli_host_of(const char *where, char host[CLI_HOST])
 {
-	const char *begin, *end = strstr(where, ", "), *colon = NULL;
-	size_t len;
+	const char *end = strstr(where, ", ");
+	const char *at = memrchr(where, '@', end != NULL ? (size_t)(end - where) : strlen(where));
+	const char *begin = at != NULL ? at + 1 : where, *behind = *begin == '[' ? "]" : ":/";
 
-	host[0] = '\0';
-	len = end == NULL ? strlen(where) : (size_t)(end - where);
-	begin = memrchr(where, '@', len);
-	begin = begin == NULL ? where : begin + 1;
-	for (const char *p = begin; p < where + len && *p != '/'; p++)
-		if (*p == ':')
-			colon = p;
-	if (colon == NULL || *begin == '/')
-		return;
-	if (*begin == '[' && colon > begin + 1) {
-		begin++;
-		colon--;
-	}
-	(void)snprintf(host, CLI_HOST, "%.*s", (int)(colon - begin), begin);
+	begin += *begin == '[';
+	(void)snprintf(host, CLI_HOST, "%.*s", (int)strcspn(begin, behind), begin);
 }

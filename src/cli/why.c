@@ -76,11 +76,10 @@ static int state_reasons(const struct reasons *r, const char *paused)
 		add_reason(r, "max_failures", js_remedy_text(JOBSTACK_WHY_MAX_FAILURES),
 			   "it is paused, because %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
 			   view_are(s->dead), s->max_failures, why);
-	else if (s->state == JOBSTACK_PAUSED && paused == NULL)
-		add_reason(r, "paused", js_remedy_text(why[0] != '\0' ? JS_WHY_PAUSED_FOR : JS_WHY_PAUSED),
-			   "it is paused%s", why);
 	else if (s->state == JOBSTACK_PAUSED)
-		add_reason(r, "paused", paused, "it is paused%s", why);
+		add_reason(r, "paused",
+			   paused != NULL ? paused : js_remedy_text(why[0] != '\0' ? JS_WHY_PAUSED_FOR : JS_WHY_PAUSED),
+			   "it is paused%s", why);
 	return s->state != JOBSTACK_OPEN;
 }
 
@@ -136,28 +135,24 @@ void cli_why_counts(const struct insight_stack *stack, cli_found_fn *found, void
 	count_reasons(&r, NULL);
 }
 
-struct saying {
-	const struct cli *cli;
-	const char *before;
-};
-
-static void say_reason(void *ctx, const struct cli_reason *why)
+static void add_line(void *out, const struct cli_reason *why)
 {
-	const struct saying *s = ctx;
-
-	cli_tell(s->cli, "%s%s: %s%s%s", s->before, why->stack, why->text, why->remedy != NULL ? ": " : "",
-		 why->remedy != NULL ? why->remedy : "");
+	js_buf_printf(out, "%s: %s%s%s\n", why->stack, why->text, why->remedy == NULL ? "" : ": ",
+		      why->remedy == NULL ? "" : why->remedy);
 }
 
 void cli_why_say(const struct cli *cli, const char *before)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct insight_stack stack = {.cwd = {0}};
-	struct saying saying = {cli, before};
+	struct js_buf lines = {0};
 
 	if (insight_stack_read(cli->handle, cli->stack, &stack, &ignored) == 0)
-		cli_why_counts(&stack, say_reason, &saying);
+		cli_why_counts(&stack, add_line, &lines);
+	for (char *rest = lines.data, *one; (one = strsep(&rest, "\n")) != NULL && *one != '\0';)
+		cli_tell(cli, "%s%s", before, one);
 	insight_stack_free(&stack);
+	js_buf_free(&lines);
 }
 
 /* What is known of one of the workers without being proven. */
@@ -380,12 +375,6 @@ static void collect_reasons(struct reasons *r, const struct insight_snapshot *l,
 		add_reason(r, "dead", DEAD, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
-}
-
-static void add_line(void *out, const struct cli_reason *why)
-{
-	js_buf_printf(out, "%s: %s%s%s\n", why->stack, why->text, why->remedy == NULL ? "" : ": ",
-		      why->remedy == NULL ? "" : why->remedy);
 }
 
 void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *seen, struct js_buf *out)

@@ -103,7 +103,7 @@ admin "SET DEFAULT ROLE rowers FOR 'rower'@'%'" 2>/dev/null || admin "SET DEFAUL
 sed 's/^user=.*/user=rower/;s/^password=.*/password=low/' "$JOBSTACK_TEST_CNF" >role.cnf
 chmod 600 role.cnf
 doctor --defaults-file role.cnf
-check 'rights by a role: tried' told ok rights '^rower@.* can use `doctor` by the role .*rowers'
+check 'rights by a role: tried' told ok rights '^rower@.* reads and writes `doctor` by the role .*rowers'
 
 chmod 644 low.cnf
 doctor --defaults-file low.cnf

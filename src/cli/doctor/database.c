@@ -100,8 +100,8 @@ static void check_rights(struct doctor *d)
 	int works = 1;
 	int64_t us;
 
-	if (database == NULL)
-		return;
+	if (database == NULL || insight_server_text(&d->server, "right", NULL) == NULL)
+		return; /* each account has at least USAGE: the server did not answer */
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
 		if (!insight_server_is(&d->server, "right", right[i])) {
 			(void)snprintf(lacks + strlen(lacks), sizeof(lacks) - strlen(lacks), "%s%s",
@@ -117,7 +117,7 @@ static void check_rights(struct doctor *d)
 		doctor_fail(d, "rights", "ask the database's admin for the GRANTs in docs/ADMIN.md",
 			    "%s lacks in `%s`: %s", user, database, lacks);
 	else if (jobstack_commit_time(d->cli->handle, &us, &us, &ignored) == 0)
-		doctor_ok(d, "rights", "%s can use `%s` by the role %s", user, database, role);
+		doctor_ok(d, "rights", "%s reads and writes `%s` by the role %s", user, database, role);
 	else
 		doctor_warn(d, "rights", "see docs/ADMIN.md for the rights that are needed",
 			    "%s has rights through the role %s; which ones is unknown", user, role);
