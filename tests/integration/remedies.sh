@@ -61,7 +61,9 @@ is '... which leaves no stack' "$(ledger never)" ''
 # ------------------------------------------------------------------------------------------------------------ the database
 sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
 { cat "$JOBSTACK_TEST_CNF" && echo 'ssl-mode=REQUIRED'; } >tls.cnf
-chmod 600 wrong.cnf tls.cnf
+sed 's/^host=.*/host=nowhere.invalid/' "$JOBSTACK_TEST_CNF" >nowhere.cnf
+chmod 600 wrong.cnf tls.cnf nowhere.cnf
+check 'a host that does not resolve' says 69 'the name does not resolve here: use the IP address' jobstack status --defaults-file nowhere.cnf
 check 'a wrong password' says 77 'check user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
 check '... for the worker' says 77 'check user and password in wrong.cnf' jobstack-worker --defaults-file wrong.cnf -s work -- true
 if sql 'SELECT @@have_ssl' | grep -q YES; then
