@@ -1289,12 +1289,13 @@ int jobstack_files(struct jobstack *handle, const struct jobstack_files_options 
 typedef int jobstack_fact_fn(void *ctx, const char *name, const char *value);
 
 /* Calls FN with what can be learnt of the server without special rights.  Facts that the server does not show are left
- * out, which is no error.  Names: "version"; "database" (the one in use); "user"; "grant", once per line of SHOW
- * GRANTS; "variable.NAME" and "status.NAME", in small letters, for settings and counters that matter to a queue;
- * "schema.version", if there is a schema; "purge.history" (old row versions) and "transaction.oldest_seconds", if the
- * rights suffice; "roundtrip_us", the median of several; "cpu.slowdown", how many times as long as on an idle server it
- * takes to compute something; "clock.ahead_us", by how much the server's clock was ahead of this host's when the
- * connection was made.  More names may come.  Errors: ENODB, ESTOPPED. */
+ * out, which is no error.  Names: "version"; "database" (the one in use); "user"; "role", if one is active; "right",
+ * once per right that the user has in the database other than by a role; "variable.NAME" and "status.NAME", in small
+ * letters, for settings and counters that matter to a queue; "schema.version", if there is a schema; "purge.history"
+ * (old row versions) and "transaction.oldest_seconds", if the rights suffice; "roundtrip_us", the median of several;
+ * "cpu.slowdown", how many times as long as on an idle server it takes to compute something; "clock.ahead_us", by how
+ * much the server's clock was ahead of this host's when the connection was made.  More names may come.  Errors: ENODB,
+ * ESTOPPED. */
 int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* Measures in the server how long a commit takes, several times: *US is the median, and *LEAST_US the least, which

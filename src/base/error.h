@@ -31,7 +31,9 @@ enum js_why {
 	JS_WHY_NOT_EXECUTABLE,	    /* EFILE: a program's file is not executable */
 	JS_WHY_LATE,		    /* EFILE: a program did not end within its time, and was killed */
 	JS_WHY_NO_SLURM_CONFIG,	    /* EFILE: libslurm found no configuration */
-	JS_WHY_OLD_DATA		    /* ECONFLICT: the data of `jobstack server` are an older MariaDB's */
+	JS_WHY_OLD_DATA,	    /* ECONFLICT: the data of `jobstack server` are an older MariaDB's */
+	JS_WHY_PAUSED,		    /* no error: the stack is paused */
+	JS_WHY_PAUSED_FOR	    /* ... by somebody who said what for */
 };
 
 /* Versions in rows of jobstack_version that no program has: `jobstack server` writes them, and every program refuses

@@ -311,19 +311,6 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 	return name_newest(cli);
 }
 
-static const char *remedy_nodb(unsigned why, const char *file)
-{
-	if (file == NULL)
-		return "start a private server with `jobstack server start`, or put the address of your centre's "
-		       "server into ~/.my.cnf";
-	if (why == JOBSTACK_WHY_TLS)
-		return js_remedy_for("check ssl-ca and the other ssl- lines in %s", file);
-	if (strcmp(file, cli_server_file()) == 0)
-		return "check with `jobstack server status`, start it with `jobstack server start` (add --data DIR if "
-		       "its data is not in the default directory)";
-	return js_remedy_for("check that it is running, and that %s names the right host and port", file);
-}
-
 struct near_stack {
 	struct js_near near;
 	char name[JOBSTACK_STACK_MAX + 1];
@@ -341,69 +328,28 @@ static int try_stack(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-static const char *remedy_missing(const struct cli *cli)
+/* The stack that was probably meant: a remedy in a static buffer, or NULL. */
+static const char *remedy_near(const struct cli *cli)
 {
+	static char text[JOBSTACK_STACK_MAX + 60];
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct near_stack like = {.near = JS_NEAR_INIT(cli->stack)};
-	unsigned why = cli->error.server_errno;
 
-	if (why == JOBSTACK_WHY_NO_STACK && cli->handle != NULL && cli->stack_given &&
-	    jobstack_status(cli->handle, NULL, try_stack, &like, &ignored) == 0 && like.near.best != NULL)
-		return js_remedy_for("did you mean \"%s\"? `jobstack status` lists the stacks", like.name);
-	if (why == JOBSTACK_WHY_NO_STACK)
-		return cli->stack_given ? "`jobstack status` lists the stacks, `jobstack push` creates one"
-					: "name a stack with -s; `jobstack status` lists the stacks, -s @ is the one "
-					  "that you made last";
-	if (why != JOBSTACK_WHY_NO_ENTRY)
+	if (cli->error.server_errno != JOBSTACK_WHY_NO_STACK || cli->handle == NULL || !cli->stack_given ||
+	    jobstack_status(cli->handle, NULL, try_stack, &like, &ignored) != 0 || like.near.best == NULL)
 		return NULL;
-	if (!cli->stack_given)
-		return "name its stack with -s; `jobstack status` lists the stacks";
-	return js_remedy_for(
-		"`jobstack list -s %s -t all` lists the entries; to select by state, use -t, as in -t dead",
-		cli->stack);
-}
-
-static const char *remedy_conflict(unsigned why, const char *stack)
-{
-	switch (why) {
-	case JOBSTACK_WHY_DROPPING:
-		return js_remedy_for(
-			"wait until it is gone; if that drop was interrupted, `jobstack drop -s %s` continues it",
-			stack);
-	case JOBSTACK_WHY_CANCELLED: return js_remedy_for("`jobstack resume -s %s` undoes the cancel", stack);
-	case JOBSTACK_WHY_PUSHING:
-		return "wait until it has ended; a push that was killed no longer counts after a minute";
-	case JOBSTACK_WHY_RUNNING:
-		return js_remedy_for("wait until they end, or end them with `jobstack kill -s %s ENTRY` "
-				     "(`jobstack list -s %s -t running` lists them); `jobstack recover -s %s` "
-				     "if their workers are dead",
-				     stack, stack, stack);
-	case JOBSTACK_WHY_OLD_WORKERS: return "let them end (SIGTERM drains a worker), then run `jobstack init` again";
-	case JOBSTACK_WHY_MAX_FAILURES:
-		return js_remedy_for("`jobstack requeue -s %s` puts the dead entries back in the queue, `jobstack set "
-				     "-s %s max-failures=N` raises the limit",
-				     stack, stack);
-	default: return NULL;
-	}
+	(void)snprintf(text, sizeof(text), "did you mean \"%s\"? `jobstack status` lists the stacks", like.name);
+	return text;
 }
 
 const char *cli_remedy(const struct cli *cli)
 {
-	const char *file = cli_option_file(cli), *common = js_remedy(&cli->error, file);
-	unsigned why = cli->error.server_errno;
+	const char *file = cli_option_file(cli), *near = remedy_near(cli);
+	struct js_remedy about = {cli->stack_given ? JS_REMEDY_STACK_GIVEN : 0, file, cli->stack};
 
-	if (common != NULL)
-		return common;
-	switch (cli->error.code) {
-	case JOBSTACK_ENODB: return remedy_nodb(why, file);
-	case JOBSTACK_EMISSING: return remedy_missing(cli);
-	case JOBSTACK_ECONFLICT: return remedy_conflict(why, cli->stack);
-	case JOBSTACK_EBUG:
-		if (js_error_is_memory(why))
-			return "this machine is out of memory, or a limit (ulimit -v, the job's --mem) is too small";
-		return "this is a bug in jobstack: please report it with this line";
-	default: return NULL;
-	}
+	if (file != NULL && strcmp(file, cli_server_file()) == 0)
+		about.known |= JS_REMEDY_OWN_SERVER;
+	return near != NULL ? near : js_remedy(&cli->error, &about);
 }
 
 int cli_fail(struct cli *cli)

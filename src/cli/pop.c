@@ -3,7 +3,7 @@
  * jobstack pop: claims one entry for a script.  Promise: an entry that could not be printed to the script goes
  * back to the queue, without a failed attempt; whatever its name is, the shell sees it as one word.
  */
-#include "cli/cli.h"
+#include "cli/why.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -153,33 +153,6 @@ static int give_entry(struct cli *cli, const struct jobstack_batch *batch)
 	return status;
 }
 
-/* Nothing is ready: why? */
-static void explain_nothing(struct cli *cli)
-{
-	struct jobstack_status now;
-	const struct jobstack_status *s = &now;
-
-	if (cli->quiet || cli_read_status(cli, &now) != 0)
-		return;
-	if (s->state == JOBSTACK_PAUSED)
-		cli_say(cli, "nothing is ready: " CLI_IS_PAUSED, cli->stack, cli->stack);
-	else if (s->state != JOBSTACK_OPEN)
-		cli_say(cli, "nothing is ready: the stack \"%s\" is %s", cli->stack,
-			s->state == JOBSTACK_DROPPING ? "being dropped" : "cancelled");
-	else if (s->waiting > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " waiting for a retry, the next in %s", s->waiting,
-			view_duration(s->next_due_us).text);
-	else if (s->held > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " held by a push --atomic that has not ended", s->held);
-	else if (s->running > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " still running", s->running);
-	else if (s->pushers > 0)
-		cli_say(cli, "nothing is ready yet: a push is under way");
-	else
-		cli_say(cli, "nothing is ready: the stack \"%s\" is finished: %" PRIu64 " done, %" PRIu64 " dead",
-			cli->stack, s->done, s->dead);
-}
-
 static int check_pop(struct cli *cli)
 {
 	if (cli->json && format >= 0 && format != JSON)
@@ -210,7 +183,8 @@ static int pop_entry(struct cli *cli)
 	if (status == 0)
 		status = give_entry(cli, &batch);
 	else if (status == JOBSTACK_NOTHING) {
-		explain_nothing(cli);
+		if (!cli->quiet)
+			cli_why_say(cli, "nothing is ready: ");
 		status = CLI_NO;
 	} else
 		status = cli_fail(cli);

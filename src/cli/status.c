@@ -10,6 +10,7 @@
 #include "cli/again.h"
 #include "cli/why.h"
 #include "insight/stack.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "view/screen.h"
 #include "view/status.h"
@@ -68,20 +69,17 @@ static struct view_page stdout_page(struct js_buf *out)
 /* For the help desk: which node was bad, in which job, when, and what it said. */
 static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 {
+	const struct view_amount when = view_second(js_clock_wall_us() - w->silent_us);
 	struct js_buf *text = ctx;
-	time_t at = time(NULL) - (time_t)(w->silent_us / JS_SECOND_US);
-	char node[300], when[40] = "";
-	struct tm tm;
+	char node[300];
 
 	(void)snprintf(node, sizeof(node), "bad node %s, ", w->node);
 	if (text->len > 0 && strstr(text->data, node) != NULL) /* another worker has said so */
 		return 0;
-	if (localtime_r(&at, &tm) != NULL)
-		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	js_buf_char(text, '\n');
 	view_safe(text, node, strlen(node));
 	js_buf_printf(text, "%s%s%s%s: ", w->job != NULL ? "job " : "", w->job != NULL ? w->job : "",
-		      w->job != NULL ? ", " : "", when);
+		      w->job != NULL ? ", " : "", when.text);
 	view_safe(text, w->suspicion, strlen(w->suspicion));
 	js_buf_str(text, " (--exclude=");
 	view_safe(text, w->node, strlen(w->node));

@@ -66,8 +66,8 @@ static int print_wait_result(struct waiting *w, int status)
 	if (w->timed_out)
 		cli_say(w->cli, "the --timeout is over: `jobstack status -s %s --why` explains what is left",
 			w->cli->stack);
-	else if (s->dead > 0)
-		cli_say(w->cli, "dead entries: " CLI_DEAD_REMEDY, w->cli->stack, w->cli->stack);
+	else if (s->dead > 0 && !w->cli->quiet)
+		cli_why_say(w->cli, "");
 	return status;
 }
 
@@ -120,10 +120,9 @@ static void show_wait(struct waiting *w)
 	const struct js_bar counts = insight_stack_bar(s);
 	struct js_buf bar = {0};
 
-	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
+	if (s->state == JOBSTACK_PAUSED && !w->told_paused && !w->cli->quiet) {
 		cli_progress_end(&w->progress);
-		cli_say(w->cli, CLI_IS_PAUSED "%s", w->cli->stack, w->cli->stack,
-			s->workers > s->silent ? "" : ", with new workers");
+		cli_why_say(w->cli, "");
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))

@@ -12,6 +12,7 @@
 #include "view/status.h"
 #include "view/text.h"
 #include "view/words.h"
+#include "run/remedy.h"
 #include "slurm/query.h"
 
 #include <inttypes.h>
@@ -24,87 +25,66 @@
 #define SLURM_LIMIT_US (5 * JS_SECOND_US)
 #define JOBS 21 /* the first is one that has ended */
 #define SLOW_COMMIT_US 2000
+#define DEAD "`jobstack list -s {stack} -t dead` lists what failed, `jobstack requeue -s {stack}` queues it again"
 #define BUSY 1.5 /* times as long as work takes on an idle server */
 
-/* Where the reasons go: lines, or an array. */
+/* What is looked at, and where the reasons go. */
 struct reasons {
-	const struct insight_seen *seen;
+	const struct insight_stack *stack;
 	const struct jobstack_status *s;
-	struct js_buf *out;
-	json_t *list;
-	const char *prefix; /* of each line */
+	cli_found_fn *found;
+	void *ctx;
 	struct js_slurm_queued job[JOBS];
 	int asked;		     /* Slurm was */
 	size_t jobs;		     /* of Slurm that have not ended; the first JOBS - 1 are in JOB, from 1 on */
 	struct jobstack_error slurm; /* why Slurm did not tell them */
 };
 
-/* One reason: a word for programs, the remedy (or NULL; a %s in it is the stack), and the words. */
-__attribute__((format(printf, 4, 5))) static void add_reason(struct reasons *r, const char *code, const char *remedy,
-							     const char *format, ...)
+/* One reason: a word for programs, the remedy (or NULL) with {stack} in it, and the words. */
+__attribute__((format(printf, 4, 5))) static void add_reason(const struct reasons *r, const char *code,
+							     const char *remedy, const char *format, ...)
 {
+	const struct js_remedy about = {.stack = r->stack->name};
 	char words[5000];
-	struct js_buf what = {0};
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	for (const char *p = remedy, *at; p != NULL; p = at == NULL ? NULL : at + 2) {
-		at = strstr(p, "%s");
-		js_buf_add(&what, p, at == NULL ? strlen(p) : (size_t)(at - p));
-		if (at != NULL)
-			js_buf_str(&what, r->seen->stack.name);
-	}
-	if (r->list != NULL)
-		VIEW_APPEND(r->list, KEY_TEXT("why", code), KEY_TEXT("text", words), KEY_TEXT("remedy", what.data));
-	else
-		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ",
-			      what.data == NULL ? "" : what.data);
-	if (what.failed && r->list != NULL)
-		view_json_fail();
-	else if (what.failed)
-		r->out->failed = 1;
-	js_buf_free(&what);
+	r->found(r->ctx, &(const struct cli_reason){r->stack->name, code, words,
+						    remedy == NULL ? NULL : js_remedy_fill(remedy, &about)});
 }
 
-/* Paused, cancelled, being dropped.  Not 0: nothing can run for that. */
-static int state_reasons(struct reasons *r)
+/* Paused, cancelled, being dropped: then nothing can run.  PAUSED: what to do about a pause, if not the usual. */
+static int state_reasons(const struct reasons *r, const char *paused)
 {
 	const struct jobstack_status *s = r->s;
-	struct insight_idle idle = {.paused = 1};
-	struct js_buf note = {0}, next = {0};
+	struct js_buf note = {0};
 	char why[600] = "";
 
-	if (r->seen->stack.note.len > 0) {
-		view_safe(&note, r->seen->stack.note.data, r->seen->stack.note.len);
+	if (r->stack->note.len > 0) {
+		view_safe(&note, r->stack->note.data, r->stack->note.len);
 		(void)snprintf(why, sizeof(why), " (%s)", note.data != NULL ? note.data : "");
 		js_buf_free(&note);
 	}
-	cli_idle_next(r->seen->stack.name, &idle, &next);
 	if (s->state == JOBSTACK_DROPPING)
-		add_reason(r, "dropping", "`jobstack drop -s %s --yes` continues it", "it is being dropped");
+		add_reason(r, "dropping", js_remedy_text(JOBSTACK_WHY_DROPPING), "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
-		add_reason(r, "cancelled", "`jobstack resume -s %s` undoes the cancel",
+		add_reason(r, "cancelled", js_remedy_text(JOBSTACK_WHY_CANCELLED),
 			   "it is cancelled: %" PRIu64 " %s had not started%s", VIEW_ENTRIES(s->cancelled), why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
-		add_reason(r, "max_failures",
-			   "requeue the dead entries (`jobstack requeue -s %s`) or lift the limit (`jobstack set -s %s "
-			   "max-failures=none`); then continue with `jobstack resume -s %s`",
+		add_reason(r, "max_failures", js_remedy_text(JOBSTACK_WHY_MAX_FAILURES),
 			   "it is paused, because %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
 			   view_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
 		add_reason(r, "paused",
-			   s->workers == 0  ? next.data
-			   : why[0] != '\0' ? "remove the cause first; then `jobstack resume -s %s` continues it"
-					    : "`jobstack resume -s %s` continues it",
+			   paused != NULL ? paused : js_remedy_text(why[0] != '\0' ? JS_WHY_PAUSED_FOR : JS_WHY_PAUSED),
 			   "it is paused%s", why);
-	js_buf_free(&next);
 	return s->state != JOBSTACK_OPEN;
 }
 
 /* Why entries are not ready. */
-static void line_reasons(struct reasons *r)
+static void line_reasons(const struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;
 
@@ -125,16 +105,58 @@ static void line_reasons(struct reasons *r)
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
-		add_reason(r, "last", NULL, "nothing else is queued: the last %" PRIu64 " %s running", s->running,
-			   view_are(s->running));
+		add_reason(r, "last", "`jobstack status -s {stack}` shows the workers",
+			   "nothing else is queued: the last %" PRIu64 " %s running", s->running, view_are(s->running));
 	else if (s->waiting + s->held == 0)
-		add_reason(r, s->dead > 0 ? "only_dead" : "finished", NULL,
-			   "nothing is queued: %" PRIu64 " of %" PRIu64 " %s done", s->done, s->pushed,
+		add_reason(r, s->dead > 0 ? "only_dead" : "finished",
+			   s->dead > 0 ? DEAD : "`jobstack push -s {stack}` adds entries",
+			   "no entry is left: %" PRIu64 " of %" PRIu64 " %s done", s->done, s->pushed,
 			   view_are(s->done));
 }
 
+/* What the stack's own numbers tell.  PAUSED is as above. */
+static void count_reasons(const struct reasons *r, const char *paused)
+{
+	int closed = state_reasons(r, paused);
+
+	if (r->s->pushers > 0)
+		add_reason(r, "pushing", NULL, "a push is still running: more entries will come");
+	if (!closed)
+		line_reasons(r);
+	else if (r->s->running > 0)
+		add_reason(r, "running", NULL, "entries that have started continue: %" PRIu64 " %s running",
+			   r->s->running, view_are(r->s->running));
+}
+
+void cli_why_counts(const struct insight_stack *stack, cli_found_fn *found, void *ctx)
+{
+	const struct reasons r = {.stack = stack, .s = &stack->s, .found = found, .ctx = ctx};
+
+	count_reasons(&r, NULL);
+}
+
+static void add_line(void *out, const struct cli_reason *why)
+{
+	js_buf_printf(out, "%s: %s%s%s\n", why->stack, why->text, why->remedy == NULL ? "" : ": ",
+		      why->remedy == NULL ? "" : why->remedy);
+}
+
+void cli_why_say(const struct cli *cli, const char *before)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct insight_stack stack = {.cwd = {0}};
+	struct js_buf lines = {0};
+
+	if (insight_stack_read(cli->handle, cli->stack, &stack, &ignored) == 0)
+		cli_why_counts(&stack, add_line, &lines);
+	for (char *rest = lines.data, *one; (one = strsep(&rest, "\n")) != NULL && *one != '\0';)
+		cli_tell(cli, "%s%s", before, one);
+	insight_stack_free(&stack);
+	js_buf_free(&lines);
+}
+
 /* What is known of one of the workers without being proven. */
-static void suspect_reason(struct reasons *r, const struct insight_snapshot *l)
+static void suspect_reason(const struct reasons *r, const struct insight_snapshot *l)
 {
 	struct js_buf text = {0};
 	size_t i = 0;
@@ -147,23 +169,26 @@ static void suspect_reason(struct reasons *r, const struct insight_snapshot *l)
 	view_safe(&text, insight_worker_place(&l->worker[i]), strlen(insight_worker_place(&l->worker[i])));
 	js_buf_str(&text, ": ");
 	view_safe(&text, l->worker[i].suspicion, strlen(l->worker[i].suspicion));
-	add_reason(r, "suspect", "see `jobstack recover -s %s --dry-run`", "%s", text.data != NULL ? text.data : "");
+	add_reason(r, "suspect", "see `jobstack recover -s {stack} --dry-run`", "%s",
+		   text.data != NULL ? text.data : "");
 	js_buf_free(&text);
 }
 
-static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
+static void worker_reasons(const struct reasons *r, const struct insight_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
 	uint64_t alive = s->workers - s->silent;
 	struct js_buf next = {0}, why = {0};
 
 	if (s->silent > 0)
-		add_reason(r, "silent", "`jobstack recover -s %s` requeues the entries of those workers that are dead",
+		add_reason(r, "silent",
+			   "`jobstack recover -s {stack}` requeues the entries of those workers that are dead",
 			   "%" PRIu64 " of %" PRIu64 " worker%s %s sent no heartbeat for longer than the lease",
 			   s->silent, s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
 	suspect_reason(r, l);
 	if (alive > 0 && insight_missing_us(l) >= 0) {
-		add_reason(r, "missing", "`jobstack recover -s %s` looks, and puts the entries of dead workers back",
+		add_reason(r, "missing",
+			   "`jobstack recover -s {stack}` looks, and puts the entries of dead workers back",
 			   "no worker is connected to the database: has its node or its job ended?");
 		return;
 	}
@@ -171,7 +196,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
 		add_reason(r, "max_running",
-			   "`jobstack set -s %s max-running=N` changes the limit, max-running=none removes it",
+			   "`jobstack set -s {stack} max-running=N` changes the limit, max-running=none removes it",
 			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, view_are(s->running),
 			   s->max_running);
 	else if (alive == 0 && r->jobs > 0)
@@ -187,7 +212,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 		(void)snprintf(idle.state, sizeof(idle.state), "%s",
 			       r->job[0].job >= idle.last.job ? r->job[0].state : "");
 		view_idle(&why, &idle);
-		cli_idle_next(r->seen->stack.name, &idle, &next);
+		cli_idle_next(r->stack->name, &idle, &next);
 		add_reason(r, "no_workers", next.data, "%" PRIu64 " %s ready, and %s", s->ready, view_are(s->ready),
 			   s->workers > 0 ? "no other worker is running" : why.data);
 		js_buf_free(&why);
@@ -207,7 +232,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 }
 
 /* What fails most often. */
-static void failing_reason(struct reasons *r, const struct insight_snapshot *l)
+static void failing_reason(const struct reasons *r, const struct insight_snapshot *l)
 {
 	const struct insight_failure *f = &l->failures.group[0];
 	const char *example = f->f.various ? "" : f->example;
@@ -221,11 +246,11 @@ static void failing_reason(struct reasons *r, const struct insight_snapshot *l)
 	add_reason(r, "failing", NULL, "%" PRIu64 " %s: %s%s%s (`jobstack logs -s %s %" PRIu64 "` shows its output)",
 		   f->f.count, l->failures_all ? "of the last attempts" : "of the dead entries",
 		   view_failure_how(&f->f).text, text.len > 0 ? ": " : "", text.len > 0 ? text.data : "",
-		   r->seen->stack.name, f->f.entry);
+		   r->stack->name, f->f.entry);
 	js_buf_free(&text);
 }
 
-static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
+static void job_reason(const struct reasons *r, const struct js_slurm_queued *job)
 {
 	const struct view_amount when = view_second(job->pending && job->start_us > 0 ? job->start_us : -1);
 	char words[400];
@@ -258,21 +283,22 @@ const char *cli_why_server(const struct insight_server *s, int64_t commit_us, in
 		[INSIGHT_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER, FEWER},
 		[INSIGHT_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER, FEWER},
 	};
-	int waits = commit_us >= SLOW_COMMIT_US, on_disk = s->commit == INSIGHT_LOG || s->commit == INSIGHT_BINLOG;
+	const enum insight_commit commit = insight_server_commit(s);
+	const double slowdown = insight_server_number(s, "cpu.slowdown", 0);
+	int waits = commit_us >= SLOW_COMMIT_US, on_disk = commit == INSIGHT_LOG || commit == INSIGHT_BINLOG;
 	char busy[80] = "";
 
-	if (s->slowdown >= BUSY)
-		(void)snprintf(busy, sizeof(busy), "the server's CPU is busy: work takes %.1f times as long",
-			       s->slowdown);
+	if (slowdown >= BUSY)
+		(void)snprintf(busy, sizeof(busy), "the server's CPU is busy: work takes %.1f times as long", slowdown);
 	if (waits)
-		(void)snprintf(words, size, "%s%s%s%s", cause[s->commit].words,
+		(void)snprintf(words, size, "%s%s%s%s", cause[commit].words,
 			       slow_disk && on_disk ? " on a slow disk" : "", busy[0] != '\0' ? "; " : "", busy);
 	else if (busy[0] != '\0')
 		(void)snprintf(words, size, "%s", busy);
 	else
 		(void)snprintf(words, size, "commits are quick; a round trip takes %s",
-			       view_took((double)s->trip_us).text);
-	return !waits ? FEWER : slow_disk ? cause[s->commit].slow : cause[s->commit].remedy;
+			       view_took(insight_server_number(s, "roundtrip_us", 0)).text);
+	return !waits ? FEWER : slow_disk ? cause[commit].slow : cause[commit].remedy;
 }
 
 const char *cli_why_steps(const struct insight_steps *s, char *words, size_t size)
@@ -288,7 +314,7 @@ const char *cli_why_steps(const struct insight_steps *s, char *words, size_t siz
 	return remedy;
 }
 
-static void steps_reason(struct reasons *r, const struct insight_steps *s, json_t *o)
+static void steps_reason(const struct reasons *r, const struct insight_steps *s, json_t *o)
 {
 	char words[500];
 	const char *remedy = cli_why_steps(s, words, sizeof(words));
@@ -305,12 +331,12 @@ static void ask_slurm(struct reasons *r)
 	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, NULL};
 
 	r->asked = 1;
-	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->seen->stack.name, r->job, JOBS, &r->jobs, &r->slurm) != 0)
+	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->stack->name, r->job, JOBS, &r->jobs, &r->slurm) != 0)
 		r->jobs = 0;
 }
 
 /* What Slurm says of the stack's jobs: those that wait, and those that run without a worker. */
-static void slurm_reasons(struct reasons *r, json_t *o)
+static void slurm_reasons(const struct reasons *r, json_t *o)
 {
 	uint64_t more = r->jobs >= JOBS ? r->jobs - JOBS + 1 : 0;
 
@@ -331,44 +357,46 @@ static void slurm_reasons(struct reasons *r, json_t *o)
 static void collect_reasons(struct reasons *r, const struct insight_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
-	int closed = state_reasons(r), slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
+	const struct insight_idle paused = {.paused = 1};
+	struct js_buf next = {0};
+	int slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
 
+	if (s->workers == 0)
+		cli_idle_next(r->stack->name, &paused, &next);
+	count_reasons(r, next.data);
+	js_buf_free(&next);
 	if (slurm)
 		ask_slurm(r);
-	if (s->pushers > 0)
-		add_reason(r, "pushing", NULL, "a push is still running: more entries will come");
-	if (!closed)
-		line_reasons(r);
-	else if (s->running > 0)
-		add_reason(r, "running", NULL, "entries that have started continue: %" PRIu64 " %s running", s->running,
-			   view_are(s->running));
 	worker_reasons(r, l);
 	if (l->held_back)
 		steps_reason(r, &l->steps, o);
 	failing_reason(r, l);
 	if (s->dead > 0)
-		add_reason(r, "dead", CLI_DEAD_REMEDY, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
+		add_reason(r, "dead", DEAD, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
 }
 
 void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *seen, struct js_buf *out)
 {
-	char prefix[JOBSTACK_STACK_MAX + 3];
-	struct reasons r = {.seen = seen, .s = &seen->stack.s, .out = out, .prefix = prefix};
+	struct reasons r = {.stack = &seen->stack, .s = &seen->stack.s, .found = add_line, .ctx = out};
 
-	(void)snprintf(prefix, sizeof(prefix), "%s: ", seen->stack.name);
 	collect_reasons(&r, l, NULL);
+}
+
+static void add_object(void *list, const struct cli_reason *why)
+{
+	VIEW_APPEND(list, KEY_TEXT("why", why->code), KEY_TEXT("text", why->text), KEY_TEXT("remedy", why->remedy));
 }
 
 json_t *cli_why_json(const struct insight_snapshot *l, const struct insight_seen *seen)
 {
-	struct reasons r = {.seen = seen, .s = &seen->stack.s, .list = json_array()};
-	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", seen->stack.name),
-				KEY_TEXT("state", view_stack_word(seen->stack.s.state)));
+	json_t *list = json_array(), *o = VIEW_OBJECT(KEY_TEXT("stack", seen->stack.name),
+						      KEY_TEXT("state", view_stack_word(seen->stack.s.state)));
+	struct reasons r = {.stack = &seen->stack, .s = &seen->stack.s, .found = add_object, .ctx = list};
 
-	if (r.list != NULL)
+	if (list != NULL)
 		collect_reasons(&r, l, o);
-	VIEW_SET(o, KEY_JSON("why", r.list));
+	VIEW_SET(o, KEY_JSON("why", list));
 	return o;
 }

@@ -9,6 +9,20 @@
 
 #include <jansson.h>
 
+/* Something that is wrong with a stack, or keeps it from running: a word for programs, what it is, and what to do about
+ * it (or NULL). */
+struct cli_reason {
+	const char *stack, *code, *text, *remedy;
+};
+typedef void cli_found_fn(void *ctx, const struct cli_reason *reason);
+
+/* Finds what a stack's own numbers tell: that it is paused, cancelled or being dropped; of an open one, why nothing is
+ * ready; and whether more will come. */
+void cli_why_counts(const struct insight_stack *stack, cli_found_fn *found, void *ctx);
+
+/* The same of cli->stack as it is now, as messages that begin with BEFORE: "not submitted: ". */
+void cli_why_say(const struct cli *cli, const char *before);
+
 /* In words, a line each with its remedy; or as JSON.  Asks Slurm, too.  NULL without memory. */
 void cli_why_text(const struct insight_snapshot *snapshot, const struct insight_seen *seen, struct js_buf *out);
 json_t *cli_why_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen);

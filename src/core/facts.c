@@ -145,7 +145,13 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 		{"version", NULL, "SELECT VERSION()"},
 		{"database", NULL, "SELECT DATABASE()"},
 		{"user", NULL, "SELECT CURRENT_USER()"},
-		{"grant", NULL, "SHOW GRANTS"},
+		{"role", NULL, "SELECT NULLIF(CURRENT_ROLE(),'NONE')"}, /* MySQL's word for no role */
+		/* a grant names databases by a pattern, for which LIKE knows the same wildcards */
+		{"right", NULL,
+		 "SELECT PRIVILEGE_TYPE FROM (SELECT GRANTEE,PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES "
+		 "UNION "
+		 "SELECT GRANTEE,PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES WHERE DATABASE() LIKE "
+		 "TABLE_SCHEMA) own WHERE REPLACE(GRANTEE,'''','')=CURRENT_USER()"},
 		{NULL, "variable.",
 		 "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
 		 "('max_connections','max_user_connections','max_allowed_packet','wait_timeout','interactive_timeout',"

@@ -108,7 +108,7 @@ static unsigned count_columns(const char *p, size_t len)
 	unsigned columns = 1, depth = 0;
 
 	if (len > 5 && memcmp(p, "SHOW ", 5) == 0)
-		return len > 11 && memcmp(p, "SHOW GRANTS", 11) == 0 ? 1 : 2;
+		return 2;
 	if (len < 7 || memcmp(p, "SELECT ", 7) != 0)
 		return 0;
 	for (p += 7; p < end;) {

@@ -190,14 +190,12 @@ int insight_snapshot_read(struct jobstack *handle, const char *name, struct insi
 {
 	int status = insight_snapshot_add(handle, name, shot, error);
 
-	if (status == 0 && name != NULL && shot->n == 1)
-		status = read_workers(handle, name, shot, error);
-	if (status == 0 && name != NULL && shot->n == 1)
+	if (name != NULL && shot->n == 1) {
+		JS_THEN(status, read_workers(handle, name, shot, error));
+		JS_THEN(status, read_stack_failures(handle, name, shot, error));
+		JS_THEN(status, insight_idle_read(handle, name, &shot->seen[0].stack.s, &shot->idle, error));
 		forget_end(shot);
-	if (status == 0 && name != NULL && shot->n == 1)
-		status = read_stack_failures(handle, name, shot, error);
-	if (status == 0 && name != NULL && shot->n == 1)
-		status = insight_idle_read(handle, name, &shot->seen[0].stack.s, &shot->idle, error);
+	}
 	return shot->memory ? js_error_memory(error) : status;
 }
 
@@ -224,6 +222,7 @@ void insight_snapshot_free(struct insight_snapshot *shot)
 	}
 	for (size_t i = 0; i < shot->longest_n; i++)
 		js_buf_free(&shot->longest[i].datapath);
+	insight_server_free(&shot->steps.server);
 	free(shot->seen);
 	free(shot->worker);
 	*shot = (struct insight_snapshot){.n = 0};

@@ -5,48 +5,7 @@
  */
 #include "insight/steps.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
 #define NOTICEABLE 0.05
-
-static int is_on(const char *value)
-{
-	return strcasecmp(value, "ON") == 0 || strcmp(value, "1") == 0;
-}
-
-static void wait_for(struct insight_server *s, enum insight_commit commit, int is_so)
-{
-	if (is_so && s->commit < commit)
-		s->commit = commit;
-}
-
-void insight_server_fact(struct insight_server *s, const char *name, const char *value)
-{
-	if (strcmp(name, "cpu.slowdown") == 0)
-		s->slowdown = strtod(value, NULL);
-	else if (strcmp(name, "roundtrip_us") == 0)
-		s->trip_us = strtoll(value, NULL, 10);
-	else if (strcmp(name, "variable.innodb_flush_log_at_trx_commit") == 0)
-		wait_for(s, INSIGHT_LOG, strcmp(value, "1") == 0);
-	else if (strcmp(name, "variable.log_bin") == 0) /* it comes before sync_binlog: they are sorted */
-		s->binlog = is_on(value);
-	else if (strcmp(name, "variable.sync_binlog") == 0)
-		wait_for(s, INSIGHT_BINLOG, s->binlog && strcmp(value, "1") == 0);
-	else if (strncmp(name, "status.rpl_semi_sync_", strlen("status.rpl_semi_sync_")) == 0)
-		wait_for(s, INSIGHT_REPLICA, is_on(value));
-	else if (strcmp(name, "variable.wsrep_on") == 0)
-		wait_for(s, INSIGHT_CLUSTER, is_on(value));
-	else if (strcmp(name, "variable.group_replication_group_name") == 0)
-		wait_for(s, INSIGHT_CLUSTER, value[0] != '\0');
-}
-
-static int take_fact(void *ctx, const char *name, const char *value)
-{
-	insight_server_fact(ctx, name, value);
-	return 0;
-}
 
 int insight_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
 		       struct insight_steps *steps, struct jobstack_error *error)
@@ -68,5 +27,5 @@ int insight_steps_read(struct jobstack *handle, const struct jobstack_worker_row
 	steps->waiting = waiting / slots;
 	steps->us = (int64_t)(us / told);
 	steps->commit_us = (int64_t)(commit_us / told);
-	return jobstack_server_facts(handle, take_fact, &steps->server, error);
+	return insight_server_read(&steps->server, handle, error);
 }

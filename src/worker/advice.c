@@ -61,15 +61,13 @@ const char *advice_command(const struct config *c, unsigned why)
 
 const char *advice_remedy(const struct config *c, const struct jobstack_error *error)
 {
-	const char *what = js_remedy(error, c->defaults_file != NULL ? c->defaults_file : "the option file");
+	const struct js_remedy about = {JS_REMEDY_WORKER,
+					c->defaults_file != NULL ? c->defaults_file : "the option file", c->stack};
+	const char *what = js_remedy(error, &about);
 	static char text[PATH_MAX + 400];
 
 	if (error->code == JOBSTACK_EFILE)
 		return advice_command(c, error->server_errno);
-	if (error->code == JOBSTACK_EMISSING && error->server_errno == JOBSTACK_WHY_NO_STACK)
-		what = "push to it first, or name another stack with -s (`jobstack status` lists them)";
-	else if (error->code == JOBSTACK_ENODB && what == NULL)
-		what = "`jobstack doctor` on this node finds out why (`jobstack server status` shows a private server)";
 	(void)snprintf(text, sizeof(text), "%s%s", what != NULL ? ": " : "", what != NULL ? what : "");
 	return text;
 }

@@ -191,12 +191,12 @@ check 'with the stack named, too' says 1 'already closed' jobstack close -s zomb
 unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
 
 # nothing to pop: why
-check 'nothing is ready: waiting' says 1 'nothing is ready: 1 waiting for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
+check 'nothing is ready: waiting' says 1 'nothing is ready: a: 1 is waiting for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
 push fin /1
 jobstack pop -q -s fin >/dev/null
-check '... running' says 1 '1 still running' jobstack pop -s fin
+check '... running' says 1 'the last 1 is running: .jobstack status -s fin. shows the workers' jobstack pop -s fin
 jobstack close -s fin 1
-check '... finished' says 1 'is finished: 1 done, 0 dead' jobstack pop -s fin
+check '... finished' says 1 'nothing is ready: fin: no entry is left: 1 of 1 is done: .jobstack push -s fin. adds entries' jobstack pop -s fin
 check '... with nothing on standard output' prints 1 '' jobstack pop -s fin
 check '... and nothing said with -q' says 1 '^$' jobstack pop -q -s fin
 

@@ -78,7 +78,7 @@ doctor -s mine
 check 'a stack' told ok stack '"mine" has 1 left'
 jobstack pause -q -s mine
 doctor -s mine
-check 'a paused stack' told warn stack '"mine" is paused' 'jobstack resume'
+check 'a paused stack' told warn stack 'mine: it is paused' '`jobstack resume -s mine` continues it'
 echo d1/x | jobstack push -q -s sharing >/dev/null
 timeout 300 jobstack-worker -q -s sharing --output '{/}.out' -- true
 doctor -s sharing
@@ -97,6 +97,13 @@ chmod 600 low.cnf
 doctor --defaults-file low.cnf
 check 'rights that are missing' told FAIL rights '^low@.* lacks in `doctor`: UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW' GRANTs
 check '... what low rights hide is no failure' told ok purge .
+
+admin "CREATE ROLE rowers; GRANT ALL ON doctor.* TO rowers; CREATE USER 'rower'@'%' IDENTIFIED BY 'low'; GRANT rowers TO 'rower'@'%'"
+admin "SET DEFAULT ROLE rowers FOR 'rower'@'%'" 2>/dev/null || admin "SET DEFAULT ROLE rowers TO 'rower'@'%'" # of MariaDB, of MySQL
+sed 's/^user=.*/user=rower/;s/^password=.*/password=low/' "$JOBSTACK_TEST_CNF" >role.cnf
+chmod 600 role.cnf
+doctor --defaults-file role.cnf
+check 'rights by a role: tried' told ok rights '^rower@.* reads and writes `doctor` by the role .*rowers'
 
 chmod 644 low.cnf
 doctor --defaults-file low.cnf

@@ -23,7 +23,7 @@ jobstack pop -s stack >/dev/null
 check 'what runs' says 1 'the stack "stack" has running entries \(1\): wait until they end, or end them with `jobstack kill -s stack ENTRY`' jobstack drop -s stack --yes
 check 'an entry is dead' fails_with 0 jobstack close -s stack 1 --exit 3
 sql "UPDATE stack SET max_failures=1,state=1 WHERE name='stack'"
-check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue -s stack` puts the dead entries back' \
+check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue -s stack` puts the dead entries back in the queue.*then `jobstack resume -s stack` continues' \
 	jobstack resume -s stack
 mkfifo names
 jobstack push -q -s stack --atomic <names >/dev/null 2>&1 &
@@ -61,7 +61,9 @@ is '... which leaves no stack' "$(ledger never)" ''
 # ------------------------------------------------------------------------------------------------------------ the database
 sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
 { cat "$JOBSTACK_TEST_CNF" && echo 'ssl-mode=REQUIRED'; } >tls.cnf
-chmod 600 wrong.cnf tls.cnf
+sed 's/^host=.*/host=nowhere.invalid/' "$JOBSTACK_TEST_CNF" >nowhere.cnf
+chmod 600 wrong.cnf tls.cnf nowhere.cnf
+check 'a host that does not resolve' says 69 'the name does not resolve here: use the IP address' jobstack status --defaults-file nowhere.cnf
 check 'a wrong password' says 77 'check user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
 check '... for the worker' says 77 'check user and password in wrong.cnf' jobstack-worker --defaults-file wrong.cnf -s work -- true
 if sql 'SELECT @@have_ssl' | grep -q YES; then

@@ -44,7 +44,7 @@ static void twenty_inits(void **state)
 }
 
 struct seen {
-	int version, schema, clock, grants, settings;
+	int version, schema, clock, rights, settings;
 	int stop_at, n;
 };
 
@@ -54,7 +54,7 @@ static int take_fact(void *ctx, const char *name, const char *value)
 
 	assert_non_null(value);
 	s->version += strcmp(name, "version") == 0;
-	s->grants += strcmp(name, "grant") == 0;
+	s->rights += strcmp(name, "right") == 0;
 	s->clock += strcmp(name, "clock.ahead_us") == 0 && labs(strtol(value, NULL, 10)) < 60000000;
 	s->schema += strcmp(name, "schema.version") == 0 && strtoul(value, NULL, 10) == jobstack_schema_version();
 	s->settings += strcmp(name, "variable.max_connections") == 0 && strtol(value, NULL, 10) > 0;
@@ -68,7 +68,7 @@ static void facts(void **state)
 
 	(void)state;
 	OK(jobstack_server_facts(h, take_fact, &s, &e));
-	assert_true(s.version == 1 && s.schema == 1 && s.clock == 1 && s.settings == 1 && s.grants >= 1);
+	assert_true(s.version == 1 && s.schema == 1 && s.clock == 1 && s.settings == 1 && s.rights >= 1);
 	GIVES(JOBSTACK_ESTOPPED, jobstack_server_facts(h, take_fact, &first, &e));
 	assert_int_equal(first.n, 1);
 }

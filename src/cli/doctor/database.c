@@ -9,6 +9,7 @@
 #include "cli/host.h"
 #include "cli/why.h"
 #include "run/worker_options.h"
+#include "server/net.h"
 #include "view/amount.h"
 #include "view/words.h"
 
@@ -26,50 +27,28 @@
 #define SLOW_US (20 * 1000)
 #define SLOW_COMMIT_US (10 * 1000)
 #define CLOCK_US (5 * JS_SECOND_US)
+#define RIGHTS_TO_WORK 4	      /* the first of all; `jobstack init` needs the others, too */
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the proofs by Slurm let clocks lie apart */
-
-/* What the server says of itself as NAME, or NONE; and as a number. */
-static const char *doctor_fact(const struct doctor *d, const char *name, const char *none)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < d->facts.n; i++)
-		if (strncmp(d->facts.at[i], name, len) == 0 && d->facts.at[i][len] == '=')
-			return d->facts.at[i] + len + 1;
-	return none;
-}
-
-static double doctor_number(const struct doctor *d, const char *name, double none)
-{
-	const char *value = doctor_fact(d, name, "");
-	char *end;
-	double n = strtod(value, &end);
-
-	return end == value || *end != '\0' ? none : n;
-}
-
-static int is_on(const struct doctor *d, const char *name)
-{
-	const char *value = doctor_fact(d, name, "");
-
-	return strcasecmp(value, "ON") == 0 || strcmp(value, "1") == 0;
-}
 
 /* ---------------------------------------------------------------------------------------------------- connection */
 
-/* Is HOST this host alone? */
+/* Returns whether HOST is this host alone. */
 static int check_name(struct doctor *d, const char *host)
 {
 	static const char remedy[] = "compute nodes can't reach it there: start the server with `jobstack server start "
 				     "--bind HOST` (this host's name), or in a job with `jobstack server submit`";
-	char address[INET6_ADDRSTRLEN];
-	int loopback, rc = cli_host_resolve(host, address, &loopback);
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all;
+	char address[INET6_ADDRSTRLEN] = "?";
+	int loopback, rc = getaddrinfo(host, NULL, &hints, &all);
 
 	if (rc != 0) {
 		doctor_warn(d, "name", "use the IP address, or ask your admin to correct the name server", "%s: %s",
 			    host, gai_strerror(rc));
 		return 0;
 	}
+	(void)getnameinfo(all->ai_addr, all->ai_addrlen, address, sizeof(address), NULL, 0, NI_NUMERICHOST);
+	freeaddrinfo(all);
+	loopback = js_net_loopback(address);
 	doctor_warn_if(loopback && d->slurm, d, "name", remedy, "%s is %s%s", host, address,
 		       loopback ? ", which only this host can reach" : "");
 	return loopback;
@@ -91,10 +70,7 @@ static int connect_to_it(struct doctor *d)
 	if (status != 0) {
 		const char *remedy = cli_remedy(d->cli);
 
-		if (d->cli->error.server_errno == 2005)
-			remedy = "the name does not resolve here: use the IP address, or ask your admin to correct the "
-				 "name server";
-		else if (d->inner && status == JOBSTACK_ENODB)
+		if (d->inner && status == JOBSTACK_ENODB)
 			remedy = "check that no firewall blocks this node, and that the server accepts other hosts "
 				 "(`jobstack server start --bind HOST`)";
 		doctor_fail(d, "connection", remedy, "%s", d->cli->error.text);
@@ -112,79 +88,39 @@ static int connect_to_it(struct doctor *d)
 
 /* -------------------------------------------------------------------------------------------------------- rights */
 
-static const char *const right[] = {"SELECT", "INSERT", "UPDATE", "DELETE",	"CREATE",
-				    "ALTER",  "DROP",	"INDEX",  "CREATE VIEW"};
-#define RIGHTS (sizeof(right) / sizeof(right[0]))
-#define ALL_RIGHTS ((1u << RIGHTS) - 1)
-#define WORK 0xfu /* the first four; `jobstack init` needs all */
-
-/* Does the pattern of a GRANT (% and _ are wildcards, a backslash takes that away) fit the NAME? */
-static int matches_grant(const char *pattern, size_t len, const char *name)
-{
-	if (len == 0)
-		return *name == '\0';
-	if (*pattern == '%')
-		return matches_grant(pattern + 1, len - 1, name) ||
-		       (*name != '\0' && matches_grant(pattern, len, name + 1));
-	if (*pattern == '\\' && len > 1)
-		return pattern[1] == *name && matches_grant(pattern + 2, len - 2, name + 1);
-	return *name != '\0' && (*pattern == '_' || *pattern == *name) && matches_grant(pattern + 1, len - 1, name + 1);
-}
-
-/* What "GRANT A, B ON `pattern`.* TO ..." gives in the database NAME. */
-static unsigned rights_in(const char *grant, const char *name)
-{
-	const char *on = strstr(grant, " ON "), *end = on != NULL ? strstr(on, ".* TO ") : NULL, *scope;
-	char *list, *rest, *word;
-	unsigned bits = 0;
-
-	if (end == NULL || strncmp(grant, "GRANT ", 6) != 0)
-		return 0;
-	scope = on + 4;
-	if (*scope == '`' && end > scope + 1 ? !matches_grant(scope + 1, (size_t)(end - scope) - 2, name)
-					     : strncmp(scope, "*.*", 3) != 0)
-		return 0;
-	list = rest = strndup(grant + 6, (size_t)(on - grant) - 6);
-	while ((word = strsep(&rest, ",")) != NULL) {
-		word += strspn(word, " ");
-		if (strncmp(word, "ALL", 3) == 0)
-			bits = ALL_RIGHTS;
-		for (size_t i = 0; i < RIGHTS; i++)
-			if (strcmp(word, right[i]) == 0)
-				bits |= 1u << i;
-	}
-	free(list);
-	return bits;
-}
-
 static void check_rights(struct doctor *d)
 {
-	const char *database = doctor_fact(d, "database", NULL), *user = doctor_fact(d, "user", "?");
-	unsigned have = 0, roles = 0;
+	static const char *const right[] = {"SELECT", "INSERT", "UPDATE", "DELETE",	"CREATE",
+					    "ALTER",  "DROP",	"INDEX",  "CREATE VIEW"};
+	const char *database = insight_server_text(&d->server, "database", NULL),
+		   *user = insight_server_text(&d->server, "user", "?"),
+		   *role = insight_server_text(&d->server, "role", NULL);
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	char lacks[200] = "";
+	int works = 1;
+	int64_t us;
 
-	if (database == NULL)
-		return;
-	for (size_t i = 0; i < d->facts.n; i++)
-		if (strncmp(d->facts.at[i], "grant=", 6) == 0) {
-			have |= rights_in(d->facts.at[i] + 6, database);
-			roles |= strstr(d->facts.at[i], " ON ") == NULL;
-		}
-	for (size_t i = 0; i < RIGHTS; i++)
-		if (!(have & 1u << i))
+	if (database == NULL || insight_server_text(&d->server, "right", NULL) == NULL)
+		return; /* each account has at least USAGE: the server did not answer */
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		if (!insight_server_is(&d->server, "right", right[i])) {
 			(void)snprintf(lacks + strlen(lacks), sizeof(lacks) - strlen(lacks), "%s%s",
 				       lacks[0] == '\0' ? "" : ", ", right[i]);
-	if ((have & WORK) != WORK && roles)
-		doctor_warn(d, "rights", "see docs/ADMIN.md for the rights that are needed",
-			    "%s has rights through a role; which ones is unknown", user);
-	else if ((have & WORK) != WORK)
-		doctor_fail(d, "rights", "ask the database's admin for the GRANTs in docs/ADMIN.md",
-			    "%s lacks in `%s`: %s", user, database, lacks);
-	else if (have != ALL_RIGHTS)
+			works &= i >= RIGHTS_TO_WORK;
+		}
+	if (lacks[0] == '\0')
+		doctor_ok(d, "rights", "%s has all rights that are needed in `%s`", user, database);
+	else if (works)
 		doctor_ok(d, "rights", "%s can use `%s`; only `jobstack init` would also need %s", user, database,
 			  lacks);
+	else if (role == NULL)
+		doctor_fail(d, "rights", "ask the database's admin for the GRANTs in docs/ADMIN.md",
+			    "%s lacks in `%s`: %s", user, database, lacks);
+	else if (jobstack_commit_time(d->cli->handle, &us, &us, &ignored) == 0)
+		doctor_ok(d, "rights", "%s reads and writes `%s` by the role %s", user, database, role);
 	else
-		doctor_ok(d, "rights", "%s has all rights that are needed in `%s`", user, database);
+		doctor_warn(d, "rights", "see docs/ADMIN.md for the rights that are needed",
+			    "%s has rights through the role %s; which ones is unknown", user, role);
 }
 
 /* ------------------------------------------------------------------------------------------------------ settings */
@@ -192,10 +128,10 @@ static void check_rights(struct doctor *d)
 static void check_version(struct doctor *d)
 {
 	static const char needs[] = "jobstack needs MySQL 8.0 or MariaDB 10.5, or later";
-	const char *text = doctor_fact(d, "version", "");
+	const char *text = insight_server_text(&d->server, "version", "");
 	int maria = strstr(text, "MariaDB") != NULL;
 	const char *product = maria ? "MariaDB" : "MySQL";
-	double schema = doctor_number(d, "schema.version", 0);
+	double schema = insight_server_number(&d->server, "schema.version", 0);
 	unsigned major = 0, minor = 0;
 
 	if (sscanf(text, "%4u.%4u", &major, &minor) != 2)
@@ -206,7 +142,7 @@ static void check_version(struct doctor *d)
 		doctor_ok(d, "server", "%s %s", product, text);
 	if (schema < 1)
 		doctor_fail(d, "schema", "jobstack init", "there is no schema yet in `%s`",
-			    doctor_fact(d, "database", "a database that does not exist yet"));
+			    insight_server_text(&d->server, "database", "a database that does not exist yet"));
 	else if (schema != jobstack_schema_version())
 		doctor_fail(d, "schema",
 			    schema < jobstack_schema_version() ? "jobstack init"
@@ -224,10 +160,10 @@ static int add_workers(void *ctx, const struct jobstack_status *s)
 
 static void check_connections(struct doctor *d)
 {
-	double most = doctor_number(d, "variable.max_connections", 0),
-	       used = doctor_number(d, "status.max_used_connections", 0);
-	double now = doctor_number(d, "status.threads_connected", 0),
-	       mine = doctor_number(d, "variable.max_user_connections", 0);
+	double most = insight_server_number(&d->server, "variable.max_connections", 0),
+	       used = insight_server_number(&d->server, "status.max_used_connections", 0);
+	double now = insight_server_number(&d->server, "status.threads_connected", 0),
+	       mine = insight_server_number(&d->server, "variable.max_user_connections", 0);
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	uint64_t workers = 0;
 
@@ -235,7 +171,7 @@ static void check_connections(struct doctor *d)
 		return;
 	if (mine > 0 && mine < most)
 		most = mine;
-	if (doctor_number(d, "schema.version", 0) > 0)
+	if (insight_server_number(&d->server, "schema.version", 0) > 0)
 		(void)jobstack_status(d->cli->handle, NULL, add_workers, &workers, &error);
 	doctor_warn_if(
 		(double)workers + 50 > most || used >= 0.9 * most, d, "connections",
@@ -247,12 +183,12 @@ static void check_connections(struct doctor *d)
 
 static void check_durability(struct doctor *d)
 {
-	const char *format = doctor_fact(d, "variable.binlog_format", "on"),
-		   *sync = doctor_fact(d, "variable.sync_binlog", "?"),
-		   *flush = doctor_fact(d, "variable.innodb_flush_log_at_trx_commit", "1");
-	double recovery = doctor_number(d, "variable.innodb_force_recovery", 0);
+	const char *format = insight_server_text(&d->server, "variable.binlog_format", "on"),
+		   *sync = insight_server_text(&d->server, "variable.sync_binlog", "?"),
+		   *flush = insight_server_text(&d->server, "variable.innodb_flush_log_at_trx_commit", "1");
+	double recovery = insight_server_number(&d->server, "variable.innodb_force_recovery", 0);
 
-	if (!is_on(d, "variable.log_bin"))
+	if (!insight_server_is_on(&d->server, "variable.log_bin"))
 		doctor_ok(d, "binary log", "off");
 	else if (strcasecmp(format, "STATEMENT") == 0)
 		doctor_fail(d, "binary log", "set binlog_format=ROW: the server refuses READ COMMITTED with STATEMENT",
@@ -277,23 +213,15 @@ static void check_durability(struct doctor *d)
 static void check_speed(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct insight_server server = {0};
 	struct insight_snapshot l = {.n = 0};
 	char words[500];
 	const char *remedy;
 	int64_t us, least;
 
-	if (doctor_number(d, "schema.version", 0) != jobstack_schema_version() ||
+	if (insight_server_number(&d->server, "schema.version", 0) != jobstack_schema_version() ||
 	    jobstack_commit_time(d->cli->handle, &us, &least, &error) != 0)
 		return; /* other lines say why */
-	for (size_t i = 0; i < d->facts.n; i++) {
-		char *value = strchr(d->facts.at[i], '=');
-
-		*value = '\0';
-		insight_server_fact(&server, d->facts.at[i], value + 1);
-		*value = '=';
-	}
-	remedy = cli_why_server(&server, us, least >= SLOW_COMMIT_US / 2, words, sizeof(words));
+	remedy = cli_why_server(&d->server, us, least >= SLOW_COMMIT_US / 2, words, sizeof(words));
 	if (us < SLOW_COMMIT_US)
 		doctor_ok(d, "commit", "%s", view_took((double)us).text);
 	else
@@ -308,16 +236,17 @@ static void check_speed(struct doctor *d)
 
 static void check_sizes(struct doctor *d)
 {
-	double packet = doctor_number(d, "variable.max_allowed_packet", 0);
-	const char *group = doctor_fact(d, "variable.group_replication_group_name", "");
+	double packet = insight_server_number(&d->server, "variable.max_allowed_packet", 0);
+	const char *group = insight_server_text(&d->server, "variable.group_replication_group_name", "");
 
 	if (packet > 0)
 		doctor_warn_if(packet < 4 * MB, d, "packets", "raise max_allowed_packet to at least 4M",
 			       "max_allowed_packet is %.4g MB", packet / MB);
 	doctor_ok(d, "loads", "%s",
-		  is_on(d, "variable.local_infile") ? "local_infile is on: large pushes use LOAD DATA"
-						    : "local_infile is off: large pushes take 50 % longer");
-	if (is_on(d, "variable.wsrep_on") || *group != '\0')
+		  insight_server_is_on(&d->server, "variable.local_infile")
+			  ? "local_infile is on: large pushes use LOAD DATA"
+			  : "local_infile is off: large pushes take 50 % longer");
+	if (insight_server_is_on(&d->server, "variable.wsrep_on") || *group != '\0')
 		doctor_warn(d, "cluster",
 			    "if several servers accept writes, list them in the same order for all clients (see "
 			    "docs/ADMIN.md)",
@@ -326,8 +255,9 @@ static void check_sizes(struct doctor *d)
 
 static void check_purge(struct doctor *d)
 {
-	double history = doctor_number(d, "status.innodb_history_list_length", doctor_number(d, "purge.history", -1));
-	double oldest = doctor_number(d, "transaction.oldest_seconds", -1);
+	double history = insight_server_number(&d->server, "status.innodb_history_list_length",
+					       insight_server_number(&d->server, "purge.history", -1));
+	double oldest = insight_server_number(&d->server, "transaction.oldest_seconds", -1);
 
 	if (history < 0 && oldest < 0) {
 		doctor_ok(d, "purge", "unknown: the server shows it only to users with the PROCESS privilege");
@@ -345,8 +275,8 @@ static void check_purge(struct doctor *d)
 
 static void check_clocks(struct doctor *d)
 {
-	double ahead = doctor_number(d, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
-	double trip = doctor_number(d, "roundtrip_us", 0);
+	double ahead = insight_server_number(&d->server, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
+	double trip = insight_server_number(&d->server, "roundtrip_us", 0);
 
 	doctor_warn_if(
 		apart > (double)CLOCK_US, d, "clock",
@@ -364,7 +294,8 @@ static void check_clocks(struct doctor *d)
 
 static void check_disk(struct doctor *d)
 {
-	const char *host = doctor_fact(d, "variable.hostname", ""), *dir = doctor_fact(d, "variable.datadir", NULL);
+	const char *host = insight_server_text(&d->server, "variable.hostname", ""),
+		   *dir = insight_server_text(&d->server, "variable.datadir", NULL);
 	char own[256] = "";
 
 	(void)gethostname(own, sizeof(own) - 1);
@@ -377,19 +308,25 @@ static void check_disk(struct doctor *d)
 
 /* --------------------------------------------------------------------------------------------------------- stack */
 
+static void say_reason(void *ctx, const struct cli_reason *why)
+{
+	struct doctor *d = ctx;
+
+	doctor_warn_if(why->remedy != NULL, d, "stack", why->remedy, "%s: %s", why->stack, why->text);
+}
+
 static void examine_stack(struct doctor *d)
 {
 	struct insight_stack s = {.cwd = {0}};
 	char cwd[4097];
 
-	if (!d->cli->stack_given || doctor_number(d, "schema.version", 0) != jobstack_schema_version())
+	if (!d->cli->stack_given || insight_server_number(&d->server, "schema.version", 0) != jobstack_schema_version())
 		return;
 	js_error_clear(&d->cli->error);
 	if (insight_stack_read(d->cli->handle, d->cli->stack, &s, &d->cli->error) != 0)
 		doctor_fail(d, "stack", cli_remedy(d->cli), "%s", d->cli->error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
-		doctor_warn(d, "stack", "`jobstack resume` continues it", "\"%s\" is %s", d->cli->stack,
-			    view_stack_word(s.s.state));
+		cli_why_counts(&s, say_reason, d);
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_warn(d, "stack",
 			    "start workers in the directory where the names were pushed, or give them --chdir",
@@ -437,20 +374,12 @@ static void check_results(struct doctor *d)
 	js_buf_free(&said);
 }
 
-static int add_fact(void *ctx, const char *name, const char *value)
-{
-	struct doctor *d = ctx;
-
-	cli_words_format(&d->facts, "%s=%s", name, value);
-	return d->memory = d->facts.failed;
-}
-
 void doctor_database(struct doctor *d)
 {
 	if (connect_to_it(d) != 0)
 		return;
 	js_error_clear(&d->cli->error);
-	if (jobstack_server_facts(d->cli->handle, add_fact, d, &d->cli->error) != 0) {
+	if (insight_server_read(&d->server, d->cli->handle, &d->cli->error) != 0) {
 		if (cli_stop == 0)
 			doctor_fail(d, "server", cli_remedy(d->cli), "%s", d->cli->error.text);
 		return;
@@ -466,8 +395,6 @@ void doctor_database(struct doctor *d)
 	check_durability(d);
 	check_speed(d);
 	check_sizes(d);
-	doctor_ok(d, "sessions",
-		  "jobstack sets isolation level, time zone, wait_timeout and lock timeouts in each of its sessions");
 	check_purge(d);
 	check_disk(d);
 }

@@ -11,70 +11,13 @@
 #include "cli/sbatch.h"
 #include "slurm/env.h"
 #include "view/json.h"
-#include "view/term.h"
-#include "view/text.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SRUN_LIMIT_US (150 * JS_SECOND_US)
-
-/* ------------------------------------------------------------------------------------------------------ findings */
-
-static const char *const level_word[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "FAIL"};
-_Static_assert(sizeof(level_word) / sizeof(level_word[0]) == DOCTOR_LEVELS, "a word for each level");
-
-static void print_finding(struct doctor *d, enum doctor_level level, const char *where, const char *check,
-			  const char *text, const char *remedy)
-{
-	static const enum view_colour colour[] = {
-		[DOCTOR_OK] = VIEW_GREEN, [DOCTOR_WARN] = VIEW_YELLOW, [DOCTOR_FAIL] = VIEW_RED};
-	struct js_buf line = {0};
-	char word[8];
-
-	d->count[level]++;
-	if (d->cli->json) {
-		d->memory |= CLI_PRINT(KEY_TEXT("level", level_word[level]), KEY_TEXT("where", where),
-				       KEY_TEXT("check", check), KEY_TEXT("text", text),
-				       KEY_TEXT("remedy", remedy)) != CLI_YES;
-		(void)fflush(stdout);
-		return;
-	}
-	if (d->cli->quiet && level == DOCTOR_OK)
-		return;
-	(void)snprintf(word, sizeof(word), "%-5s", level_word[level]);
-	view_paint(&line, view_colours(stdout), colour[level], word);
-	js_buf_printf(&line, "%-13s ", check);
-	if (strcmp(where, d->where) != 0)
-		js_buf_printf(&line, "%s: ", where);
-	view_safe(&line, text, strlen(text));
-	if (remedy != NULL) {
-		js_buf_printf(&line, "\n%19s-> ", "");
-		view_safe(&line, remedy, strlen(remedy));
-	}
-	(void)printf("%s\n", line.failed ? "" : line.data);
-	(void)fflush(stdout);
-	d->memory |= line.failed;
-	js_buf_free(&line);
-}
-
-void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format,
-		...)
-{
-	char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		d->memory = 1;
-	else
-		print_finding(d, level, d->where, check, text, level == DOCTOR_OK ? NULL : remedy);
-	va_end(args);
-	free(text);
-}
 
 /* ---------------------------------------------------------------------------------------------------- under srun */
 
@@ -88,10 +31,10 @@ static int repeat_line(struct doctor *d, const char *json)
 	if (json_unpack(o, "{s:s, s:s, s:s, s:s, s?o}", "level", &word, "where", &where, "check", &check, "text", &text,
 			"remedy", &remedy) == 0)
 		for (int level = 0; level < DOCTOR_LEVELS && !found; level++) {
-			found = strcmp(word, level_word[level]) == 0;
+			found = strcmp(word, doctor_word[level]) == 0;
 			if (found)
-				print_finding(d, (enum doctor_level)level, where, check, text,
-					      json_string_value(remedy));
+				doctor_print(d, (enum doctor_level)level, where, check, text,
+					     json_string_value(remedy));
 		}
 	json_decref(o);
 	return found;
@@ -184,7 +127,7 @@ static int print_findings(struct cli *cli)
 		doctor_slurm(&d);
 	if (cli_stop == 0 && d.srun != NULL)
 		under_srun(&d);
-	cli_words_free(&d.facts);
+	insight_server_free(&d.server);
 	if (cli_stop == 0 && !cli->json && !cli->quiet)
 		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
 			     d.count[DOCTOR_FAIL]);

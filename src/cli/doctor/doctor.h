@@ -2,15 +2,19 @@
  *
  * What the files of `jobstack doctor` share.
  *
- *     doctor.c    the options, the lines that are printed, the order, the same under srun
+ *     finding.c   the lines that are printed
  *     local.c     files, limits and programs of this host
  *     database.c  the connection, the server and its settings
  *     slurm.c     the controller, its limits, the partitions
+ *     doctor.c    the options, the order, the same under srun
+ *
+ * Each file calls only those above it.
  */
 #pragma once
 
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "insight/server.h"
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_LEVELS };
 
@@ -21,12 +25,19 @@ struct doctor {
 	int slurm;	  /* there is a Slurm here */
 	char where[256];  /* the host, or Slurm's name of the node */
 	unsigned count[DOCTOR_LEVELS];
-	struct cli_words facts; /* what the server says of itself, as NAME=VALUE */
-	int memory;		/* ran out */
+	struct insight_server server;
+	int memory; /* ran out */
 };
 
-/* Prints one line: what was checked (a word or two), what was found, and what to do about it, unless the level is OK.
+extern const char *const doctor_word[DOCTOR_LEVELS];
+
+/* Prints one line, found at WHERE: what was checked (a word or two), what was found, and what to do about it, unless
+ * the level is OK.
  */
+void doctor_print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text,
+		  const char *remedy);
+
+/* The same for what was found here. */
 void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format,
 		...) __attribute__((format(printf, 5, 6)));
 #define doctor_ok(d, check, ...) doctor_say(d, DOCTOR_OK, check, NULL, __VA_ARGS__)

@@ -17,6 +17,7 @@
 
 #define LIMIT_US (12 * JS_SECOND_US)
 #define PARTITIONS_MAX 20
+#define PARTITIONS "sinfo -h -o '%R is %a, time limit %l, nodes %F (busy/idle/other/all)'"
 #define GRACE_S 5 /* a worker's default */
 
 /* The module, as recovery uses it.  0 if the controller answered through it. */
@@ -80,22 +81,16 @@ static void check_site_limits(struct doctor *d, const char *config)
 			       "ProctrackType=%s", track);
 }
 
-/* Lines of PARTITION|up|TIME LIMIT|allocated/idle/other/total. */
+/* TEXT is what PARTITIONS prints, a line for each. */
 static void check_partitions(struct doctor *d, char *text)
 {
 	unsigned up = 0, n = 0;
 	char *line;
 
-	while ((line = strsep(&text, "\n")) != NULL) {
-		const char *name = strsep(&line, "|"), *state = strsep(&line, "|"), *limit = strsep(&line, "|"),
-			   *nodes = line;
-
-		if (nodes == NULL)
-			continue;
-		up += strcmp(state, "up") == 0;
+	while ((line = strsep(&text, "\n")) != NULL && *line != '\0') {
+		up += strstr(line, " is up, ") != NULL;
 		if (n++ < PARTITIONS_MAX)
-			doctor_ok(d, "partition", "%s is %s, time limit %s, nodes %s (busy/idle/other/all)", name,
-				  state, limit, nodes);
+			doctor_ok(d, "partition", "%s", line);
 	}
 	if (n > PARTITIONS_MAX)
 		doctor_ok(d, "partition", "and %u more", n - PARTITIONS_MAX);
@@ -132,7 +127,7 @@ void doctor_slurm(struct doctor *d)
 	}
 	check_site_limits(d, text);
 	free(text);
-	text = cli_slurm_answer("sinfo -h -o %R|%a|%l|%F", LIMIT_US, &error);
+	text = cli_slurm_answer(PARTITIONS, LIMIT_US, &error);
 	if (text == NULL)
 		doctor_warn(d, "partition", "run sinfo to see the error", "sinfo: %s", error.text);
 	else

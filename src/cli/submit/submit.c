@@ -13,6 +13,7 @@
 #include "view/words.h"
 #include "cli/again.h"
 #include "cli/host.h"
+#include "cli/why.h"
 #include "cli/worker.h"
 #include "run/worker_options.h"
 #include "server/net.h"
@@ -297,26 +298,10 @@ static int find_places(struct submit *s)
 static int check_for_work(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
-	const struct js_buf *note = &s->stack.note, *cwd = &s->stack.cwd;
-	const char *name = s->cli.stack, *verb = "push", *effect = "adds entries";
+	const struct js_buf *cwd = &s->stack.cwd;
 
-	if (t->state != JOBSTACK_OPEN) {
-		cli_tell(&s->cli, "not submitted: the stack \"%s\" is %s%s%s; run `jobstack resume -s %s` first", name,
-			 view_stack_word(t->state), note->len > 0 ? ": " : "", note->len > 0 ? note->data : "", name);
-		return CLI_NO;
-	}
-	if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
-		if (t->running > 0) {
-			verb = "status";
-			effect = "shows its workers";
-		} else if (t->dead > 0) {
-			verb = "requeue";
-			effect = "puts dead entries back in the queue";
-		}
-		cli_tell(&s->cli,
-			 "not submitted: the stack \"%s\" has no work (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
-			 " running): `jobstack %s -s %s` %s",
-			 name, t->done, t->dead, t->running, verb, name, effect);
+	if (t->state != JOBSTACK_OPEN || t->ready + t->waiting + t->held + t->pushers == 0) {
+		cli_why_say(&s->cli, "not submitted: ");
 		return CLI_NO;
 	}
 	if (cwd->len > 0 && s->chdir == NULL && strcmp(cwd->data, s->cwd) != 0) {
