@@ -124,7 +124,7 @@ int js_site_is_public(const struct js_site *site, const char *name)
 	const char *glob = site->public_packages.data, *end = glob == NULL ? NULL : glob + site->public_packages.len;
 
 	for (; glob < end; glob += strlen(glob) + 1)
-		if (js_glob_match(glob, strlen(glob), name, strlen(name)))
+		if (js_glob_match(glob, name))
 			return 1;
 	return 0;
 }

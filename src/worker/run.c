@@ -300,7 +300,7 @@ static void connect_threads(struct run *r)
 	r->supervisor.wall_us = js_clock_ahead_us(&now);
 	js_reap_oom_begin(&r->supervisor.oom, "/proc/self");
 	r->supervisor.cwd = r->run_cwd;
-	(void)js_mounts_read(&r->supervisor.mounts, "/proc/self/mountinfo");
+	(void)js_mounts_read(&r->supervisor.mounts, "/proc/self/mounts");
 	r->ledger.config = &r->config;
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
