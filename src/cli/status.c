@@ -22,8 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HEAD_LINES 2 /* above what is watched */
-
 static volatile int redraw; /* the window has another size (SIGWINCH), or a shell has drawn below (SIGCONT) */
 
 static struct {
@@ -65,7 +63,7 @@ static struct view_page stdout_page(struct js_buf *out)
 {
 	unsigned columns = view_columns(stdout);
 
-	return (struct view_page){out, columns, view_colours(stdout), 0, columns > 0 && js_bar_utf8()};
+	return (struct view_page){out, columns, view_colours(stdout), columns > 0 && js_bar_utf8()};
 }
 
 /* For the help desk: which node was bad, in which job, when, and what it said. */
@@ -97,7 +95,6 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf next = {0}, last = {0}, text = {0}, more = {0};
-	struct view_page above = *page;
 
 	(void)jobstack_ended_bad(cli->handle, l->seen[0].stack.name, add_bad_node, &text, &ignored);
 	js_buf_str(&text, text.len > 0 ? "\n" : "");
@@ -108,10 +105,7 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 	}
 	if (text.data != NULL)
 		view_wrap(&more, text.data, page->columns);
-	for (size_t i = 0; i < more.len; i++)
-		above.rows -= more.data[i] == '\n' && above.rows > 1;
-	view_status_detail(l, &above);
-	js_buf_add(page->out, more.data != NULL ? more.data : "", more.len);
+	view_status_detail(l, more.data != NULL ? more.data : "", page);
 	js_buf_free(&next);
 	js_buf_free(&last);
 	js_buf_free(&text);
@@ -174,11 +168,10 @@ static int ask_again(struct cli *cli, struct watch *w)
 	struct js_buf answer = {0};
 	struct view_page page = w->on_screen ? stdout_page(&answer) : (struct view_page){.out = &answer};
 	int alarming, status;
+	unsigned unused;
 
-	if (w->on_screen) { /* the real size, whatever $COLUMNS says */
-		view_picture_size(STDOUT_FILENO, &page.columns, &page.rows);
-		page.rows = page.rows > HEAD_LINES ? page.rows - HEAD_LINES : 1;
-	}
+	if (w->on_screen) /* the real width, whatever $COLUMNS says */
+		view_picture_size(STDOUT_FILENO, &page.columns, &unused);
 	status = render_status(cli, &page, &alarming);
 	w->was_away = w->trouble[0] != '\0';
 	(void)snprintf(w->trouble, sizeof(w->trouble), "%.390s", status == JOBSTACK_ENODB ? cli->error.text : "");

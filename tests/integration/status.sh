@@ -277,19 +277,19 @@ check '... without a control character' sh -c '! grep -q "$(printf "\033")" w'
 sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,node,done) SELECT LEFT(SHA2(CONCAT('crew',entry_id),256),16),stack_id,1,0,UTC_TIMESTAMP(6),
 	UTC_TIMESTAMP(6),3000000000,8,'h',CONCAT('n',entry_id),0 FROM entry JOIN stack USING(stack_id) WHERE name='pace' AND entry_id<=30"
 like 'not watched: all workers' "$(jobstack status -s pace | grep -c '^ *[0-9]* *n[0-9]* ')" '^3[12]$'
-check 'watch: 24 lines' fails_with 130 in_pty --out w expect='[0-9]+ more workers' signal=INT -- jobstack status -s pace -w60
+check 'watch: 24 lines' fails_with 130 in_pty --out w expect='[0-9]+ more lines' signal=INT -- jobstack status -s pace -w60
 picture() { tr -d '\r' <w >picture; }
 picture
 is '... all are used' "$(wc -l <picture)" 24
-like '... rows and the rest are all workers' "$(($(grep -c ' h\? *n[0-9]* ' picture) + $(sed -n 's/^ *\([0-9]*\) more workers.*/\1/p' picture)))" '^3[2-9]$'
+like '... rows and the rest are all workers' "$(($(grep -c ' h\? *n[0-9]* ' picture) + $(sed -n 's/^(\([0-9]*\) more lines.*/\1/p' picture)))" '^3[2-9]$'
 for size in 80x12 44x9 20x24 20x4 2x2 1x1; do
-	check "watch: $size" fails_with 130 in_pty --size $size --out w expect='~|more| workers' signal=INT -- jobstack status -s pace -w60
+	check "watch: $size" fails_with 130 in_pty --size $size --out w expect='~|more' signal=INT -- jobstack status -s pace -w60
 	picture
 	check '... fits' fits ${size%x*} <picture
 	check '... in its lines' test "$(wc -l <picture)" -le "${size#*x}"
 done
-check 'watch: all stacks in 8 lines' fails_with 130 in_pty --size 80x8 --out w expect='[0-9]+ more stacks' signal=INT -- jobstack status -w60
-check 'a window that shrinks and grows' fails_with 130 in_pty --out w expect='more workers' size=1x1 expect='~' size=80x60 expect='policy' expect='n30' signal=INT cooked -- jobstack status -s pace -w0.2
+check 'watch: all stacks in 8 lines' fails_with 130 in_pty --size 80x8 --out w expect='[0-9]+ more lines' signal=INT -- jobstack status -w60
+check 'a window that shrinks and grows' fails_with 130 in_pty --out w expect='more lines' size=1x1 expect='~' size=80x60 expect='policy' expect='n30' signal=INT cooked -- jobstack status -s pace -w0.2
 for no in '' 'trap "" HUP;'; do
 	check "a terminal that goes away ends the watch${no:+, also without SIGHUP}" hang_up bash -c "$no exec jobstack status -s pace -w0.1"
 done
