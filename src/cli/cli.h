@@ -191,7 +191,7 @@ struct cli_progress {
 	struct view_picture line;
 };
 
-/* Is it time for a new line?  At most eight a second, and none in the first half second. */
+/* Returns whether it is time for a new line: at most eight a second, and none in the first half second. */
 int cli_progress_due(struct cli_progress *progress);
 
 /* Shows the line, if it is time. */

@@ -35,7 +35,7 @@ static const char *wanted_stack(const struct cli *cli)
 	return cli->stack_given ? cli->stack : NULL;
 }
 
-/* Is one stack shown in detail? */
+/* Returns whether one stack is shown in detail. */
 static int is_detail(const struct cli *cli)
 {
 	return cli->stack_given && cli->stacks_n < 2;

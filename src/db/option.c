@@ -218,6 +218,7 @@ static int read_option_file(const struct reading *r, const char *path, struct jo
 	if (file.depth > DEPTH_MAX)
 		return js_error_set(error, JOBSTACK_EUSAGE, "%s: option files include each other more than 5 deep",
 				    path);
+	JS_TRY(error == NULL ? 0 : error->code); /* after an error nothing more is included */
 	JS_TRY(js_setting_read(path, "client", take_option, &file, error));
 	return file.secret ? check_mode(path, error) : 0;
 }
