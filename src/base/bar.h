@@ -18,7 +18,7 @@ struct js_bar {
 	uint64_t all, done, running, dead;
 };
 
-/* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG: the first that is set)? */
+/* Returns whether the environment asks for UTF-8 (LC_ALL, LC_CTYPE, LANG: the first that is set). */
 int js_bar_utf8(void);
 
 enum { JS_BAR_UTF8 = 1, JS_BAR_COLOURS = 2 };

@@ -76,6 +76,7 @@ int js_error_process_code(int err);
 /* The js_error_why for it, or 0. */
 unsigned js_error_process_why(int err);
 
-/* Does the number say that this machine's, or the server's, memory is used up?  That the server's disk is full? */
+/* Returns whether the number says that this machine's, or the server's, memory is used up; or that the server's disk is
+ * full. */
 int js_error_is_memory(unsigned why);
 int js_error_is_disk(unsigned why);

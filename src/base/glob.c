@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Globs over bytes.  Promises: no locale has a say (fnmatch would read bytes as letters of one); the time is at most
- * that of comparing each byte of the text with each piece of the glob.
+ * Globs over bytes.  Promise: no locale matters, although fnmatch reads bytes as letters of the present one.
  */
 #include "base/glob.h"
 
+#include <fnmatch.h>
+#include <locale.h>
 #include <string.h>
 
 /* Reads one byte of a bracket, which may have a backslash before it.  Returns 0, or -1 at the end. */
@@ -18,54 +19,32 @@ static int read_bracket_byte(const unsigned char **p, const unsigned char *end, 
 	return 0;
 }
 
-/* Does the bracket at G match BYTE? *LEN becomes its length, *WHY what is wrong with it, or NULL. */
-static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len,
-		      const char **why)
+/* Checks the bracket at G.  *LEN becomes its length.  Returns what is wrong with it, or NULL. */
+static const char *check_bracket(const unsigned char *g, const unsigned char *end, size_t *len)
 {
+	static const char no_end[] = "a [ has no ]";
 	const unsigned char *p = g + 1;
-	int others = p < end && (*p == '!' || *p == '^'), in = 0;
 	unsigned char low, high;
 
-	*why = "a [ has no ]";
-	p += others;
+	p += p < end && (*p == '!' || *p == '^');
 	do {
-		if (end - p > 1 && p[0] == '[' && (p[1] == ':' || p[1] == '.' || p[1] == '=')) {
-			*why = "[:digit:] and other named classes are not supported: write [0-9]";
-			return 0;
-		}
+		if (end - p > 1 && p[0] == '[' && (p[1] == ':' || p[1] == '.' || p[1] == '='))
+			return "[:digit:] and other named classes are not supported: write [0-9]";
 		if (read_bracket_byte(&p, end, &low) != 0)
-			return 0;
+			return no_end;
 		high = low;
 		if (end - p > 1 && p[0] == '-' && p[1] != ']') {
 			p++;
 			if (read_bracket_byte(&p, end, &high) != 0)
-				return 0;
+				return no_end;
 		}
-		if (low > high) {
-			*why = "a range in [] goes backwards";
-			return 0;
-		}
-		in |= byte >= low && byte <= high;
+		if (low > high)
+			return "a range in [] goes backwards";
 	} while (p < end && *p != ']');
 	if (p >= end)
-		return 0;
+		return no_end;
 	*len = (size_t)(p + 1 - g);
-	*why = NULL;
-	return in != others;
-}
-
-/* Does the piece at G, which is not a star, match BYTE? *LEN becomes its length. */
-static int piece_matches(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len)
-{
-	const char *why;
-
-	*len = 1;
-	switch (*g) {
-	case '?': return 1;
-	case '[': return in_bracket(g, end, byte, len, &why);
-	case '\\': *len = 2; return g[1] == byte;
-	default: return *g == byte;
-	}
+	return NULL;
 }
 
 const char *js_glob_fault(const char *glob, size_t len)
@@ -79,40 +58,26 @@ const char *js_glob_fault(const char *glob, size_t len)
 	for (; g < end && why == NULL; g += step) {
 		step = 1;
 		if (*g == '[')
-			(void)in_bracket(g, end, 0, &step, &why);
+			why = check_bracket(g, end, &step);
 		else if (*g == '\\' && ++step > (size_t)(end - g))
 			why = "nothing follows its last backslash";
 	}
 	return why;
 }
 
-int js_glob_match(const char *glob, size_t len, const char *text, size_t text_len)
+int js_glob_match(const char *glob, const char *text)
 {
-	const unsigned char *g = (const unsigned char *)glob, *end = g + len, *star = NULL;
-	const unsigned char *t = (const unsigned char *)text, *t_end = t + text_len, *back = t;
-	size_t step;
+	const locale_t bytes = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(bytes); /* of this thread */
+	const int matches = fnmatch(glob, text, 0) == 0;
 
-	while (t < t_end) {
-		if (g < end && *g == '*') {
-			star = ++g;
-			back = t;
-		} else if (g < end && piece_matches(g, end, *t, &step)) {
-			g += step;
-			t++;
-		} else if (star != NULL) { /* the last star takes one more; an earlier one need not */
-			g = star;
-			t = ++back;
-		} else
-			return 0;
-	}
-	while (g < end && *g == '*')
-		g++;
-	return g == end;
+	(void)uselocale(before);
+	freelocale(bytes);
+	return matches;
 }
 
 void js_glob_like(struct js_buf *out, const char *glob, size_t len)
 {
-	const char *why, *end = glob + len;
+	const char *end = glob + len;
 	size_t step;
 
 	for (; glob < end; glob += step) {
@@ -122,7 +87,7 @@ void js_glob_like(struct js_buf *out, const char *glob, size_t len)
 		else if (*glob == '?')
 			js_buf_char(out, '_');
 		else if (*glob == '[') {
-			(void)in_bracket((const unsigned char *)glob, (const unsigned char *)end, 0, &step, &why);
+			(void)check_bracket((const unsigned char *)glob, (const unsigned char *)end, &step);
 			js_buf_char(out, '_');
 		} else {
 			if (*glob == '\\')

@@ -12,8 +12,8 @@
 /* NULL if GLOB is valid, else what is wrong with it, in words. */
 const char *js_glob_fault(const char *glob, size_t len);
 
-/* Does GLOB, which has no fault, match the whole TEXT? */
-int js_glob_match(const char *glob, size_t len, const char *text, size_t text_len);
+/* Whether GLOB, which has no fault, matches the whole TEXT. */
+int js_glob_match(const char *glob, const char *text);
 
 /* Appends a pattern for SQL's LIKE ... ESCAPE '|' that matches whatever GLOB does; more than that only where GLOB has
  * brackets. */

@@ -108,7 +108,7 @@ static void make_tables(const struct js_opts *opts, struct tables *t)
 	t->shorts[s] = '\0';
 }
 
-/* What getopt_long refused at WORD: KEY is ':' or '?'. */
+/* Describes what getopt_long refused at WORD.  KEY is ':' if a value is missing, else a question mark. */
 static void refuse_option(const struct js_opts *opts, const char *word, int key, struct jobstack_error *error)
 {
 	if (key == ':')
@@ -123,7 +123,7 @@ static void refuse_option(const struct js_opts *opts, const char *word, int key,
 		refuse_unknown(opts, word, 0, error);
 }
 
-/* Of what getopt takes for the next word. */
+/* Returns whether WORD, which getopt takes for the next word, is the value of an option that may have none. */
 static int is_bare_number(const char *word)
 {
 	return word != NULL && *word != '\0' && word[strspn(word, "0123456789.")] == '\0';

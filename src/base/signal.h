@@ -5,7 +5,7 @@
  */
 #pragma once
 
-/* Is the signal NUMBER ignored now? */
+/* Returns whether the signal NUMBER is ignored now. */
 int js_signal_is_ignored(int number);
 
 /* Installs HANDLER for the signal NUMBER, unless it is ignored. */

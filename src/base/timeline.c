@@ -33,35 +33,29 @@ int js_timeline_range(const struct js_timeline *t, size_t *from, size_t *to)
 	return 0;
 }
 
-static void widen_steps(struct js_timeline *t)
+/* Makes count[0] the step FIRST, with steps that are FACTOR times as long.  All counts must fit in. */
+static void move_counts(struct js_timeline *t, int64_t factor, int64_t first)
 {
-	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2,
-		first = t->first / factor;
 	uint64_t old[JS_TIMELINE_STEPS][JS_TIMELINE_KINDS];
 
 	memcpy(old, t->count, sizeof(old));
 	memset(t->count, 0, sizeof(t->count));
-	for (int64_t i = 0; i < JS_TIMELINE_STEPS; i++)
-		for (size_t kind = 0; kind < JS_TIMELINE_KINDS; kind++)
-			t->count[(t->first + i) / factor - first][kind] += old[i][kind];
-	t->first = first;
-	t->step_us *= factor;
-	t->level++;
-}
+	for (int64_t i = 0; i < JS_TIMELINE_STEPS; i++) {
+		const int64_t to = (t->first + i) / factor - first;
 
-/* Makes count[0] the step FIRST; all counts must fit in. */
-static void shift_counts(struct js_timeline *t, int64_t first)
-{
-	size_t n = (size_t)(first < t->first ? t->first - first : first - t->first), rest = JS_TIMELINE_STEPS - n;
-
-	if (first < t->first) {
-		memmove(t->count[n], t->count[0], rest * sizeof(t->count[0]));
-		memset(t->count[0], 0, n * sizeof(t->count[0]));
-	} else if (first > t->first) {
-		memmove(t->count[0], t->count[n], rest * sizeof(t->count[0]));
-		memset(t->count[rest], 0, n * sizeof(t->count[0]));
+		for (size_t kind = 0; to >= 0 && to < JS_TIMELINE_STEPS && kind < JS_TIMELINE_KINDS; kind++)
+			t->count[to][kind] += old[i][kind];
 	}
 	t->first = first;
+}
+
+static void widen_steps(struct js_timeline *t)
+{
+	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2;
+
+	move_counts(t, factor, t->first / factor);
+	t->step_us *= factor;
+	t->level++;
 }
 
 /* Makes the timeline reach to AT_US. */
@@ -77,7 +71,7 @@ static void extend_to(struct js_timeline *t, int64_t at_us)
 			high = t->first + (int64_t)to > at ? t->first + (int64_t)to : at;
 		}
 		if (high - low < JS_TIMELINE_STEPS)
-			shift_counts(t, low);
+			move_counts(t, 1, low);
 		else
 			widen_steps(t);
 	}

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/opt.h"
 #include "jobstack/jobstack.h"
+#include "view/picture.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -194,10 +195,11 @@ void cli_die_by_signal(void);
 struct cli_progress {
 	const struct cli *cli;
 	int64_t next_us;
-	int begun, on, shown;
+	int begun, on;
+	struct view_picture line;
 };
 
-/* Is it time for a new line?  At most eight a second, and none in the first half second. */
+/* Returns whether it is time for a new line: at most eight a second, and none in the first half second. */
 int cli_progress_due(struct cli_progress *progress);
 
 /* Shows the line, if it is time. */

@@ -7,24 +7,25 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/signal.h"
 #include "cli/again.h"
 #include "cli/why.h"
 #include "insight/stack.h"
 #include "view/amount.h"
 #include "view/json.h"
-#include "view/screen.h"
 #include "view/status.h"
 #include "view/term.h"
 #include "view/text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define HEAD_LINES 2 /* above what is watched */
+static volatile int redraw; /* the window has another size (SIGWINCH), or a shell has drawn below (SIGCONT) */
 
-static struct request {
+static struct {
 	int64_t every_us; /* 0: once */
 	int why, exit_code;
 } request;
@@ -35,7 +36,7 @@ static const char *wanted_stack(const struct cli *cli)
 	return cli->stack_given ? cli->stack : NULL;
 }
 
-/* Is one stack shown in detail? */
+/* Returns whether one stack is shown in detail. */
 static int is_detail(const struct cli *cli)
 {
 	return cli->stack_given && cli->stacks_n < 2;
@@ -63,7 +64,7 @@ static struct view_page stdout_page(struct js_buf *out)
 {
 	unsigned columns = view_columns(stdout);
 
-	return (struct view_page){out, columns, view_colours(stdout), 0, columns > 0 && js_bar_utf8()};
+	return (struct view_page){out, columns, view_colours(stdout), columns > 0 && js_bar_utf8()};
 }
 
 /* For the help desk: which node was bad, in which job, when, and what it said. */
@@ -92,7 +93,6 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf next = {0}, last = {0}, text = {0}, more = {0};
-	struct view_page above = *page;
 
 	(void)jobstack_ended_bad(cli->handle, l->seen[0].stack.name, add_bad_node, &text, &ignored);
 	js_buf_str(&text, text.len > 0 ? "\n" : "");
@@ -103,10 +103,7 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 	}
 	if (text.data != NULL)
 		view_wrap(&more, text.data, page->columns);
-	for (size_t i = 0; i < more.len; i++)
-		above.rows -= more.data[i] == '\n' && above.rows > 1;
-	view_status_detail(l, &above);
-	js_buf_add(page->out, more.data != NULL ? more.data : "", more.len);
+	view_status_detail(l, more.data != NULL ? more.data : "", page);
 	js_buf_free(&next);
 	js_buf_free(&last);
 	js_buf_free(&text);
@@ -114,18 +111,18 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 }
 
 /* What is shown of a snapshot, as one text; not 0 without memory. */
-static int render_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
-			   const struct view_page *page)
+static int render_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct view_page *page)
 {
 	struct js_buf *out = page->out;
 	int bad = 0;
 
 	for (size_t i = 0; i < l->n && cli->json && !bad; i++)
-		bad = view_json_line(
-			r->why ? cli_why_json(l, &l->seen[i]) : view_status_json(l, &l->seen[i], is_detail(cli)), out);
-	for (size_t i = 0; i < l->n && !cli->json && r->why; i++)
+		bad = view_json_line(request.why ? cli_why_json(l, &l->seen[i])
+						 : view_status_json(l, &l->seen[i], is_detail(cli)),
+				     out);
+	for (size_t i = 0; i < l->n && !cli->json && request.why; i++)
 		cli_why_text(l, &l->seen[i], out);
-	if (cli->json || r->why || l->n == 0)
+	if (cli->json || request.why || l->n == 0)
 		return bad || out->failed;
 	if (is_detail(cli))
 		render_detail(cli, l, page);
@@ -134,171 +131,133 @@ static int render_snapshot(const struct cli *cli, const struct insight_snapshot 
 	return out->failed;
 }
 
-/* Asks and prints; *ALARMING for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
-static int show_once(struct cli *cli, const struct request *r, int terminal, int *alarming)
+/* Asks, and renders the answer; *ALARMING for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
+static int render_status(struct cli *cli, const struct view_page *page, int *alarming)
 {
 	struct insight_snapshot l = {.n = 0};
-	struct js_buf out = {0};
-	const struct view_page page = terminal ? stdout_page(&out) : (struct view_page){.out = &out};
 	int status = read_snapshot(cli, &l);
 
 	*alarming = l.alarming;
-	if (status == 0 && render_snapshot(cli, &l, r, &page) != 0)
+	if (status == 0 && render_snapshot(cli, &l, page) != 0)
 		status = js_error_memory(&cli->error);
-	if (status == 0 && out.len > 0)
-		(void)fwrite(out.data, 1, out.len, stdout);
-	if (status == 0 && l.n == 0 && terminal)
+	if (status == 0 && l.n == 0 && page->columns > 0)
 		cli_say(cli, "there are no stacks yet: `jobstack push` creates one");
-	js_buf_free(&out);
 	insight_snapshot_free(&l);
 	return status;
 }
 
-/* Why watching ends: a stack that is not there any more was there before, which is an answer and no mistake. */
-static int fail_watching(struct cli *cli)
-{
-	int status = cli_fail(cli);
+/* What is watched.  The last answer is shown until there is a new one, also while the database is away. */
+struct watch {
+	int on_screen; /* it is a picture; else one answer is printed below the other */
+	struct view_picture picture;
+	struct js_buf answer;
+	int was_away;	   /* when it was asked before */
+	char trouble[400]; /* why there is no new answer, or "" */
+};
 
-	return status == CLI_USAGE ? CLI_NO : status;
-}
-
-static void die_watching(struct cli *cli)
-{
-	if (cli_stop == 0)
-		return;
-	jobstack_free(cli->handle);
-	cli_die_by_signal();
-}
-
-/* Not a terminal: one round after the other. */
-static int watch_lines(struct cli *cli, const struct request *r)
-{
-	int64_t next = jobstack_now_us();
-	int status, alarming, away, was_away = 0;
-
-	for (;; was_away = away) {
-		status = show_once(cli, r, 0, &alarming);
-		away = status == JOBSTACK_ENODB && cli_stop == 0;
-		if (away && !was_away)
-			cli_say(cli, "%s: still trying", cli->error.text);
-		if (was_away && status == 0)
-			cli_say(cli, "the database can be reached again");
-		if (away)
-			js_error_clear(&cli->error);
-		else if (status != 0 && cli_stop == 0)
-			return fail_watching(cli);
-		if (fflush(stdout) != 0 || ferror(stdout))
-			return CLI_YES; /* cli_end tells */
-		for (next += r->every_us; cli_stop == 0 && jobstack_now_us() < next;)
-			js_clock_nap(next - jobstack_now_us(), &cli_stop);
-		die_watching(cli);
-		if (!cli->json && !away)
-			(void)putchar('\n');
-	}
-}
-
-/* The line above: when it was, and how to leave. */
-static void add_head_line(const struct cli *cli, const struct request *r, const char *trouble,
-			  const struct view_page *page)
-{
-	struct js_buf line = {0};
-	char now[32] = "";
-	time_t t = time(NULL);
-	struct tm tm;
-
-	if (localtime_r(&t, &tm) != NULL)
-		(void)strftime(now, sizeof(now), "%H:%M:%S", &tm);
-	js_buf_printf(&line, "%s  %s, every %.3g s, q leaves%s", now,
-		      is_detail(cli)	  ? cli->stack
-		      : cli->stacks_n > 0 ? "these stacks"
-					  : "all stacks",
-		      (double)r->every_us / 1e6, trouble[0] != '\0' ? ": " : "");
-	view_safe_words(&line, trouble);
-	if (line.data != NULL)
-		view_cut(page->out, line.data, page->columns);
-	js_buf_str(page->out, "\n\n");
-	js_buf_free(&line);
-}
-
-/* Draws the last snapshot, with what is wrong meanwhile.  Without memory -1; 1: the terminal is gone. */
-static int draw_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
-			 const char *trouble)
-{
-	struct js_buf out = {0}, text = {0};
-	struct view_page page = stdout_page(&out);
-	int bad;
-
-	view_screen_size(&page.columns, &page.rows); /* whatever $COLUMNS says: a wider line would wrap */
-	add_head_line(cli, r, trouble, &page);
-	page.out = &text;
-	page.rows = page.rows > HEAD_LINES ? page.rows - HEAD_LINES : 1;
-	bad = render_snapshot(cli, l, r, &page);
-	if (text.data != NULL)
-		view_wrap(&out, text.data, r->why ? page.columns : 0);
-	if (l->n == 0 && trouble[0] == '\0')
-		js_buf_str(&out, "there are no stacks yet\n");
-	bad = bad != 0 || out.failed ? -1 : view_screen_draw(out.data) != 0;
-	js_buf_free(&text);
-	js_buf_free(&out);
-	return bad;
-}
-
-/* On a terminal, in place.  At the end the last picture stays below, where it can be read. */
-static int watch_screen(struct cli *cli, const struct request *r)
-{
-	struct insight_snapshot shots[2] = {{.n = 0}, {.n = 0}}, *last = &shots[0], *next = &shots[1], *read;
-	enum view_screen_event event = VIEW_SCREEN_TIME;
-	char trouble[400] = "";
-	struct js_buf out = {0};
-	struct view_page page = stdout_page(&out);
-	int status = 0, drawn;
-
-	view_screen_begin(&cli_stop);
-	for (int64_t at = jobstack_now_us(); event != VIEW_SCREEN_LEAVE; event = view_screen_wait(at)) {
-		if (event == VIEW_SCREEN_TIME) {
-			status = read_snapshot(cli, next);
-			at = jobstack_now_us() + r->every_us;
-			if (status == 0) {
-				read = next;
-				next = last;
-				last = read;
-			}
-			insight_snapshot_free(next);
-			if (status != 0 && (status != JOBSTACK_ENODB || cli_stop != 0))
-				break;
-			(void)snprintf(trouble, sizeof(trouble), "%.390s", cli->error.text);
-			js_error_clear(&cli->error);
-			status = 0;
-		}
-		drawn = draw_snapshot(cli, last, r, trouble);
-		if (drawn < 0)
-			status = js_error_memory(&cli->error);
-		if (drawn != 0)
-			break; /* where the terminal is gone, cli_end tells */
-	}
-	view_screen_end();
-	view_screen_size(&page.columns, &page.rows);
-	if (last->n > 0 && render_snapshot(cli, last, r, &page) == 0 && out.len > 0)
-		(void)fwrite(out.data, 1, out.len, stdout);
-	js_buf_free(&out);
-	insight_snapshot_free(last);
-	die_watching(cli);
-	return status == 0 ? CLI_YES : fail_watching(cli);
-}
-
-static int on_screen(const struct cli *cli)
+static int is_on_screen(const struct cli *cli)
 {
 	return isatty(STDOUT_FILENO) && !view_is_dumb() && !cli->json;
 }
 
-/* Watching begins with a stack that is there: else it is a mistake in its name.  One that goes later is an answer. */
-static int watch_status(struct cli *cli, const struct request *r)
+/* Asks once more.  A database that is away is no error. */
+static int ask_again(struct cli *cli, struct watch *w)
 {
+	struct js_buf answer = {0};
+	struct view_page page = w->on_screen ? stdout_page(&answer) : (struct view_page){.out = &answer};
+	int alarming, status;
+	unsigned unused;
+
+	if (w->on_screen) /* the real width, whatever $COLUMNS says */
+		view_picture_size(STDOUT_FILENO, &page.columns, &unused);
+	status = render_status(cli, &page, &alarming);
+	w->was_away = w->trouble[0] != '\0';
+	(void)snprintf(w->trouble, sizeof(w->trouble), "%.390s", status == JOBSTACK_ENODB ? cli->error.text : "");
+	js_buf_free(status == 0 ? &w->answer : &answer);
+	if (status == 0)
+		w->answer = answer;
+	if (status != JOBSTACK_ENODB || cli_stop != 0)
+		return status;
+	js_error_clear(&cli->error);
+	return 0;
+}
+
+/* Prints what came of asking below the last answer.  -1: nobody reads it any more, which cli_end notices. */
+static int print_answer(const struct cli *cli, const struct watch *w)
+{
+	if (w->trouble[0] != '\0' && !w->was_away)
+		cli_say(cli, "%s: still trying", w->trouble);
+	if (w->was_away && w->trouble[0] == '\0')
+		cli_say(cli, "the database can be reached again");
+	if (w->trouble[0] == '\0')
+		(void)printf("%s%s", w->answer.data != NULL ? w->answer.data : "", cli->json ? "" : "\n");
+	return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
+}
+
+/* Shows it in place, below a line that says when this was, and how to leave.  -1: the terminal is gone. */
+static int draw_answer(const struct cli *cli, struct watch *w)
+{
+	struct js_buf text = {0};
+	char now[32] = "";
+	time_t t = time(NULL);
+	struct tm tm;
+	unsigned columns, unused;
+	int status;
+
+	view_picture_size(STDOUT_FILENO, &columns, &unused);
+	if (localtime_r(&t, &tm) != NULL)
+		(void)strftime(now, sizeof(now), "%H:%M:%S", &tm);
+	js_buf_printf(&text, "%s  %s, every %.3g s, Ctrl-C ends%s", now,
+		      is_detail(cli)	  ? cli->stack
+		      : cli->stacks_n > 0 ? "these stacks"
+					  : "all stacks",
+		      (double)request.every_us / 1e6, w->trouble[0] != '\0' ? ": " : "");
+	view_safe_words(&text, w->trouble);
+	js_buf_str(&text, "\n\n");
+	view_wrap(&text, w->answer.len > 0 ? w->answer.data : "there is nothing to show yet",
+		  request.why ? columns : 0);
+	while (text.len > 0 && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	w->picture.up = w->picture.up && redraw != SIGCONT;
+	redraw = 0;
+	status = text.failed ? 0 : view_picture_draw(&w->picture, text.data);
+	js_buf_free(&text);
+	return status;
+}
+
+static void note_redraw(int number)
+{
+	redraw = number;
+}
+
+/* Watching begins with a stack that is there: else it is a mistake in its name.  One that goes later is an answer. */
+static int watch_status(struct cli *cli)
+{
+	struct watch w = {.on_screen = is_on_screen(cli), .picture = {.fd = STDOUT_FILENO}};
+	int status = 0, gone = 0;
 	struct jobstack_status s;
 
 	if (is_detail(cli) && cli_read_status(cli, &s) != 0)
 		return cli_fail(cli);
-	return on_screen(cli) ? watch_screen(cli, r) : watch_lines(cli, r);
+	js_signal_catch(SIGWINCH, note_redraw);
+	js_signal_catch(SIGCONT, note_redraw);
+	while (!gone && cli_stop == 0 && (status = ask_again(cli, &w)) == 0) {
+		const int64_t next = jobstack_now_us() + request.every_us;
+
+		gone = w.on_screen ? draw_answer(cli, &w) : print_answer(cli, &w);
+		while (!gone && cli_stop == 0 && jobstack_now_us() < next) {
+			js_clock_nap(next - jobstack_now_us(), &cli_stop);
+			gone = w.on_screen && redraw != 0 ? draw_answer(cli, &w) : 0;
+		}
+	}
+	if (w.on_screen) /* the picture stays above the prompt */
+		(void)putchar('\n');
+	js_buf_free(&w.picture.text);
+	js_buf_free(&w.answer);
+	if (status == 0)
+		return CLI_YES;
+	status = cli_fail(cli);
+	return status == CLI_USAGE ? CLI_NO : status;
 }
 
 static int take_interval(struct cli *cli, void *every_us, int key, const char *arg)
@@ -316,7 +275,7 @@ static const struct js_opt table[] = {
 	{'s', "stack", "NAME",
 	 "this stack in detail, or several in a table (default: $JOBSTACK_STACK, else all stacks)", NULL},
 	{'w', "watch", "[SEC]",
-	 "repeat every SEC seconds (default 2) until q or Ctrl-C; on a terminal the screen is redrawn",
+	 "repeat every SEC seconds (default 2) until Ctrl-C; on a terminal it is redrawn in place",
 	 CLI_BY(take_interval, &request.every_us)},
 	{0, "why", NULL, "explain why no more work is running, and what to do about it", CLI_FLAG(&request.why)},
 	{0, "exit-code", NULL, "end with 1 if anything is dead or unfinished", CLI_FLAG(&request.exit_code)},
@@ -332,16 +291,19 @@ static int check_status(struct cli *cli)
 
 static int print_or_watch_status(struct cli *cli)
 {
-	int watches = request.every_us > 0, alarming = 0;
+	int watches = request.every_us > 0, alarming = 0, status;
+	struct js_buf out = {0};
+	const struct view_page page = stdout_page(&out);
 
-	if (watches) {
-		cli_catch_signals();
-		cli->quiet |= on_screen(cli); /* the screen shows what the library would log */
-	}
+	cli->quiet |= watches && is_on_screen(cli); /* the picture shows what the library would log */
 	JS_TRY(cli_connect(cli, watches ? 0 : 10 * JS_SECOND_US));
 	if (watches)
-		return watch_status(cli, &request);
-	if (show_once(cli, &request, 1, &alarming) != 0)
+		return watch_status(cli);
+	status = render_status(cli, &page, &alarming);
+	if (status == 0 && out.len > 0)
+		(void)fwrite(out.data, 1, out.len, stdout);
+	js_buf_free(&out);
+	if (status != 0)
 		return cli_fail(cli);
 	return request.exit_code && alarming ? CLI_NO : CLI_YES;
 }
@@ -358,4 +320,4 @@ static const char notes[] =
 	"entries end. Colours appear only on a terminal, and not if NO_COLOR is set in the environment.\n\n  jobstack "
 	"status mystack -w 5\n  jobstack status mystack --why";
 static const struct js_opts opts = {"jobstack status", "[STACK...] [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_status = {&opts, NULL, CLI_OFFLINE, 0, check_status, print_or_watch_status};
+const struct cli_frame cli_status = {&opts, NULL, CLI_OFFLINE | CLI_DIES, 0, check_status, print_or_watch_status};

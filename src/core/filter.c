@@ -86,9 +86,9 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *f)
 	}
 }
 
-int js_filter_fits(const struct jobstack_filter *f, const char *datapath, size_t len)
+int js_filter_fits(const struct jobstack_filter *f, const char *datapath)
 {
-	return f->match == NULL || js_glob_match(f->match, strlen(f->match), datapath, len);
+	return f->match == NULL || js_glob_match(f->match, datapath);
 }
 
 void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *f)

@@ -32,7 +32,7 @@ int js_filter_of_end(const struct jobstack_filter *filter);
 void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *filter);
 
 /* The last word on a datapath that was found by that: a glob with brackets says less to the server than it means. */
-int js_filter_fits(const struct jobstack_filter *filter, const char *datapath, size_t len);
+int js_filter_fits(const struct jobstack_filter *filter, const char *datapath);
 
 /* Adds " AND ..." that keeps spans, or claims (t), to those that may hold what FILTER names; nothing if it names
  * nothing. */

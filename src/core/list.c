@@ -77,7 +77,7 @@ static void take_item(void *ctx, const struct js_row *row)
 		if (i.started_us < 0)
 			i.started_us = l->claimed_us;
 	}
-	if (limit_left(l) == 0 || !js_filter_fits(l->filter, i.datapath.data, i.datapath.len))
+	if (limit_left(l) == 0 || !js_filter_fits(l->filter, i.datapath.data))
 		return;
 	l->told++;
 	l->attempt = i.attempt;

@@ -25,7 +25,7 @@ static void take_candidate(void *ctx, const struct js_row *row)
 	g->rows++;
 	if (g->full)
 		return; /* from here on they are the next round's, which begins behind the last one seen */
-	if (r->filter.match == NULL || js_filter_fits(&r->filter, row->col[3], row->len[3])) {
+	if (r->filter.match == NULL || js_filter_fits(&r->filter, row->col[3])) {
 		other = g->n > 0 && js_row_u64(row, 1) != g->attempts[0];
 		g->full = g->n == g->want || (g->n > 0 && js_row_i64(row, 2) != g->rank) || (other && !r->mixes);
 		if (g->full)

@@ -12,7 +12,7 @@
 
 #define BLANK " \t\r"
 
-/* Is TEXT, of LEN bytes, a name or an address?  Letters beyond ASCII are left to the name server. */
+/* Returns whether TEXT, of LEN bytes, is a name or an address.  Letters beyond ASCII are left to the name server. */
 static int is_host(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -25,7 +25,7 @@ static int is_host(const char *text, size_t len)
 	return 1;
 }
 
-/* Is TEXT, of LEN bytes, an IPv6 address, perhaps with a zone (%eth0)? */
+/* Returns whether TEXT, of LEN bytes, is an IPv6 address, perhaps with a zone (%eth0). */
 static int is_v6(const char *text, size_t len)
 {
 	const char *zone = memchr(text, '%', len);

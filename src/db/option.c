@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The option-file reader.  Promises: no value reaches an error message; a password that others can read is refused; the
- * file is read whole before anything of it counts.
+ * What option files say of the connection.  Promises: no value reaches an error message; a password that others can
+ * read is refused.
  *
- * It is our own because libmysqlclient's readers report neither which line is wrong nor that others can read a
- * password, and they skip a missing file.
+ * The reader is our own because the client library's would give the password to the connector (see db/login.h), and
+ * reports neither which line is wrong nor that others can read a password, nor that the file is missing.
  */
 #include "db/option.h"
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/num.h"
 #include "base/setting.h"
 
@@ -29,18 +28,14 @@
 /* The reading of one file. */
 struct reading {
 	struct js_option *option;
-	struct jobstack_error *error;
-	const char *path;
-	unsigned line;
-	int group; /* the present group: -1 none yet, 0 not ours, 1 [client]..., 2 [jobstack] */
-	int pass;  /* the group that this pass takes */
+	int pass; /* the group that this pass takes: 1 [client]..., 2 [jobstack] */
 	int depth;
 	int secret; /* this file itself has a password in it */
 };
 
 enum { BAD_VALUE = 1, UNKNOWN_KEY };
 
-static int read_option_file(struct reading *r, const char *path);
+static int read_option_file(const struct reading *r, const char *path, struct jobstack_error *error);
 
 static int set_text_option(char **to, const char *value)
 {
@@ -149,21 +144,20 @@ static int group_of(const char *name)
 }
 
 /* Reads every *.cnf of a directory, as !includedir says. */
-static int read_dir(struct reading *r, const char *path)
+static int read_dir(const struct reading *r, const char *path, struct jobstack_error *error)
 {
 	struct dirent **list = NULL;
 	int n = scandir(path, &list, NULL, alphasort), status = 0;
 
 	if (n < 0)
-		return js_error_set(r->error, JOBSTACK_EFILE, "the directory %s of option files can't be read: %s",
-				    path, strerror(errno));
+		return js_error_file(error, "the directory %s of option files can't be read", path);
 	for (int i = 0; i < n; i++) {
 		size_t len = strlen(list[i]->d_name);
 		struct js_buf file = {0};
 
 		js_buf_printf(&file, "%s/%s", path, list[i]->d_name);
 		if (status == 0 && len > 4 && strcmp(list[i]->d_name + len - 4, ".cnf") == 0)
-			status = file.failed ? js_error_memory(r->error) : read_option_file(r, file.data);
+			status = file.failed ? js_error_memory(error) : read_option_file(r, file.data, error);
 		js_buf_free(&file);
 		free(list[i]);
 	}
@@ -171,63 +165,37 @@ static int read_dir(struct reading *r, const char *path)
 	return status;
 }
 
-/* A fault of the present line. */
-static int refuse_line(struct reading *r, const char *words)
+/* A js_setting_fn. */
+static int take_option(void *ctx, const struct js_setting *s, struct jobstack_error *error)
 {
-	return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: %s", r->path, r->line, words);
-}
-
-static int read_group(struct reading *r, char *line)
-{
-	char *end = strchr(line, ']');
-
-	if (end == NULL)
-		return refuse_line(r, "the group has no closing ]");
-	*end = '\0';
-	r->group = group_of(js_setting_trim(line + 1));
-	return 0;
-}
-
-/* A line of the group that this pass takes. */
-static int read_option(struct reading *r, char *line)
-{
-	char *value, *key = js_setting_split(line, &value);
+	struct reading *r = ctx;
+	const char *key = s->key, *why = NULL;
 	int loose = strncmp(key, "loose_", 6) == 0;
-	const char *why = NULL;
 
+	if (strncmp(key, "!includedir", 11) == 0 && strchr(" \t", key[11]) != NULL)
+		return read_dir(r, js_setting_trim(s->key + 11), error);
+	if (strncmp(key, "!include", 8) == 0 && strchr(" \t", key[8]) != NULL)
+		return read_option_file(r, js_setting_trim(s->key + 8), error);
+	if (s->group == NULL || group_of(s->group) != r->pass)
+		return 0;
 	if (loose)
 		key += 6;
-	if (strcmp(key, "password") == 0 && value != NULL && *value != '\0')
+	if (strcmp(key, "password") == 0 && s->value != NULL && *s->value != '\0')
 		r->secret = 1;
-	switch (set_named_option(r->option, key, value, &why)) {
+	switch (set_named_option(r->option, key, s->value, &why)) {
 	case 0: return 0;
 	case BAD_VALUE:
-		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s is invalid%s%s", r->path,
-				    r->line, key, why != NULL ? ": " : "", why != NULL ? why : "");
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s is invalid%s%s", s->path,
+				    s->line, key, why != NULL ? ": " : "", why != NULL ? why : "");
 	case UNKNOWN_KEY:
-		if (r->group != 2 || loose)
+		if (r->pass != 2 || loose)
 			return 0;
 		/* its words are not repeated: they may be a password */
-		return refuse_line(r, "the group [jobstack] takes only host, port, socket, user, password, database, "
-				      "connect-timeout and the ssl-... keys");
-	default: return js_error_memory(r->error);
+		return js_setting_refuse(s, error,
+					 "the group [jobstack] takes only host, port, socket, user, password, "
+					 "database, connect-timeout and the ssl-... keys");
+	default: return js_error_memory(error);
 	}
-}
-
-static int read_option_line(struct reading *r, char *line)
-{
-	line = js_setting_trim(line);
-	if (*line == '\0' || *line == '#' || *line == ';')
-		return 0;
-	if (strncmp(line, "!includedir", 11) == 0 && strchr(" \t", line[11]) != NULL)
-		return read_dir(r, js_setting_trim(line + 11));
-	if (strncmp(line, "!include", 8) == 0 && strchr(" \t", line[8]) != NULL)
-		return read_option_file(r, js_setting_trim(line + 8));
-	if (*line == '[')
-		return read_group(r, line);
-	if (r->group < 0)
-		return refuse_line(r, "it is in no group: write [client] above it");
-	return r->group == r->pass ? read_option(r, line) : 0;
 }
 
 /* A file with a password is for its owner alone. */
@@ -243,39 +211,16 @@ static int check_mode(const char *path, struct jobstack_error *error)
 	return 0;
 }
 
-static int read_lines(struct reading *r, char *text)
+static int read_option_file(const struct reading *r, const char *path, struct jobstack_error *error)
 {
-	int status = 0;
+	struct reading file = {.option = r->option, .pass = r->pass, .depth = r->depth + 1};
 
-	for (char *line = text, *next; status == 0 && line != NULL && *line != '\0'; line = next) {
-		next = strchr(line, '\n');
-		if (next != NULL)
-			*next++ = '\0';
-		r->line++;
-		status = read_option_line(r, line);
-	}
-	return status == 0 && r->secret ? check_mode(r->path, r->error) : status;
-}
-
-static int read_option_file(struct reading *r, const char *path)
-{
-	struct reading file = {.option = r->option, .error = r->error, .path = path, .group = -1, .pass = r->pass};
-	struct js_buf text = {0};
-	int status;
-
-	file.depth = r->depth + 1;
 	if (file.depth > DEPTH_MAX)
-		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other more than 5 deep",
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s: option files include each other more than 5 deep",
 				    path);
-	if (js_file_read(path, &text) != 0)
-		status = js_error_set(r->error, errno == EACCES || errno == EPERM ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-				      "the option file %s can't be read: %s", path, strerror(errno));
-	else if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
-		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
-	else
-		status = read_lines(&file, text.data);
-	js_buf_wipe(&text);
-	return status;
+	JS_TRY(error == NULL ? 0 : error->code); /* after an error nothing more is included */
+	JS_TRY(js_setting_read(path, "client", take_option, &file, error));
+	return file.secret ? check_mode(path, error) : 0;
 }
 
 /* A file without a directory in its name that is beside the option file: so that both can be copied together. */
@@ -296,12 +241,12 @@ static void find_beside(const char *path, char **file)
 
 int js_option_read(const char *path, struct js_option *option, struct jobstack_error *error)
 {
-	struct reading r = {.option = option, .error = error};
+	struct reading r = {.option = option};
 	int status = 0;
 
 	/* two passes, so that [jobstack] wins wherever it is in the file */
 	for (r.pass = 1; r.pass <= 2 && status == 0; r.pass++)
-		status = read_option_file(&r, path);
+		status = read_option_file(&r, path, error);
 	if (status == 0)
 		find_beside(path, &option->ssl_ca);
 	return status;

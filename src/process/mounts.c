@@ -5,67 +5,53 @@
 #include "process/mounts.h"
 
 #include "base/array.h"
-#include "base/file.h"
 #include "base/num.h"
 
+#include <mntent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Turns \040 and the like into their bytes, in place. */
-static void unescape_octal(char *text)
+static int add_mount(struct js_mounts *m, const struct mntent *entry)
 {
-	char *to = text;
+	struct js_mount mount = {.point = strdup(entry->mnt_dir), .type = strdup(entry->mnt_type)};
 
-	for (const char *from = text; *from != '\0'; to++) {
-		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
-			from += 4;
-		} else
-			*to = *from++;
-	}
-	*to = '\0';
-}
-
-/* proc(5): the fifth word is the place, the first behind a lone "-" the type. */
-static int add_mount(struct js_mounts *m, char *line)
-{
-	char *point = NULL, *type = NULL, *rest, *word = strtok_r(line, " ", &rest);
-
-	for (int n = 1; word != NULL && type == NULL; word = strtok_r(NULL, " ", &rest), n++)
-		if (n == 5)
-			point = word;
-		else if (n > 6 && strcmp(word, "-") == 0)
-			type = strtok_r(NULL, " ", &rest);
-	if (point == NULL || type == NULL)
-		return 0;
-	if (js_array_grow(&m->at, &m->room, m->n + 1, sizeof(*m->at)) != 0)
+	if (mount.point == NULL || mount.type == NULL ||
+	    js_array_grow(&m->at, &m->room, m->n + 1, sizeof(*m->at)) != 0) {
+		free(mount.point);
+		free(mount.type);
 		return -1;
-	unescape_octal(point);
-	m->at[m->n++] = (struct js_mount){
-		point, type, strcmp(point, "/") == 0 ? 0 : strlen(point),
-		(int64_t)(js_num_hash(js_num_hash(JS_NUM_HASH, type, strlen(type) + 1), point, strlen(point)) >> 1)};
+	}
+	mount.len = strcmp(mount.point, "/") == 0 ? 0 : strlen(mount.point);
+	mount.number = (int64_t)(js_num_hash(js_num_hash(JS_NUM_HASH, mount.type, strlen(mount.type) + 1), mount.point,
+					     strlen(mount.point)) >>
+				 1);
+	m->at[m->n++] = mount;
 	return 0;
 }
 
 int js_mounts_read(struct js_mounts *m, const char *file)
 {
+	FILE *table = setmntent(file, "re");
+	struct mntent entry;
+	char line[16384];
 	int status = 0;
 
 	js_mounts_free(m);
-	if (js_file_read(file, &m->text) != 0 || m->text.failed)
+	if (table == NULL)
 		return -1;
-	for (char *line = m->text.data, *next; line != NULL && *line != '\0' && status == 0; line = next) {
-		next = strchr(line, '\n');
-		if (next != NULL)
-			*next++ = '\0';
-		status = add_mount(m, line);
-	}
+	while (status == 0 && getmntent_r(table, &entry, line, sizeof(line)) != NULL)
+		status = add_mount(m, &entry);
+	(void)endmntent(table);
 	return status;
 }
 
 void js_mounts_free(struct js_mounts *m)
 {
-	js_buf_free(&m->text);
+	for (size_t i = 0; i < m->n; i++) {
+		free(m->at[i].point);
+		free(m->at[i].type);
+	}
 	free(m->at);
 	*m = (struct js_mounts){.n = 0};
 }

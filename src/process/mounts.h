@@ -5,31 +5,28 @@
  */
 #pragma once
 
-#include "base/buf.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
 struct js_mount {
-	const char *point, *type; /* as in "/scratch", "lustre" */
-	size_t len;		  /* of the point; 0: it is "/" */
-	int64_t number;		  /* made of both */
+	char *point, *type; /* as in "/scratch", "lustre" */
+	size_t len;	    /* of the point; 0: it is "/" */
+	int64_t number;	    /* made of both */
 };
 
 /* Start it as {.n = 0}. */
 struct js_mounts {
 	struct js_mount *at;
 	size_t n, room;
-	struct js_buf text;
 };
 
-/* Reads what is mounted from FILE, as /proc/self/mountinfo.  0, or -1: that can't be read, or without memory. */
+/* Reads what is mounted from FILE, as /proc/self/mounts.  0, or -1: that can't be read, or without memory. */
 int js_mounts_read(struct js_mounts *mounts, const char *file);
 void js_mounts_free(struct js_mounts *mounts);
 
 /* The mount that PATH is on, LEN bytes and absolute; NULL: unknown. */
 const struct js_mount *js_mounts_of(const struct js_mounts *mounts, const char *path, size_t len);
 
-/* Does Linux count, in /proc/PID/io, what processes read from and write to such a file system's storage?  If not, it
- * says 0. */
+/* Whether Linux counts, in /proc/PID/io, what processes read from and write to such a file system's storage.  If not,
+ * it says 0. */
 int js_mount_is_counted(const struct js_mount *mount);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "process/proc.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -469,14 +470,12 @@ static void sweep_directories(const char *tmp, const char *head)
 
 static int make_directory(struct js_packages *p, const char *tmp, const char *hook, struct jobstack_error *error)
 {
-	struct js_buf text = {0}, boot = {0};
-	char head[64], path[600];
+	char boot[40], head[64], path[600];
+	struct js_buf text = {0};
 	int status = 0;
 
-	(void)js_file_read("/proc/sys/kernel/random/boot_id", &boot);
-	(void)snprintf(head, sizeof(head), PREFIX "%08x-",
-		       (unsigned)js_num_hash(JS_NUM_HASH, boot.data == NULL ? "" : boot.data, boot.len));
-	js_buf_free(&boot);
+	js_proc_boot_id(boot);
+	(void)snprintf(head, sizeof(head), PREFIX "%08x-", (unsigned)js_num_hash(JS_NUM_HASH, boot, strlen(boot)));
 	sweep_directories(tmp, head);
 	if (snprintf(p->dir, sizeof(p->dir), "%s/%sXXXXXX", tmp, head) >= (int)sizeof(p->dir) ||
 	    strchr(tmp, ':') != NULL || mkdtemp(p->dir) == NULL) {

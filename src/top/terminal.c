@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void handle_deadly_signal(int number)
@@ -64,7 +65,7 @@ void terminal_print(int row, chtype look, const char *format, ...)
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) >= 0 && row < LINES)
-		view_cut(&cut, text, (unsigned)COLS);
+		view_cut_bytes(&cut, text, strlen(text), (unsigned)COLS);
 	va_end(args);
 	(void)move(row, 0);
 	(void)attrset((int)look);

@@ -11,10 +11,9 @@
 
 #include <jansson.h>
 
-/* Appends a table of all stacks, or one stack in detail.  Of tables that would exceed the page's rows, the last lines
- * say how much is left out. */
+/* Appends a table of all stacks, or one stack in detail, with NOTES (lines) between its failures and its workers. */
 void view_status_table(const struct insight_snapshot *snapshot, const struct view_page *page);
-void view_status_detail(const struct insight_snapshot *snapshot, const struct view_page *page);
+void view_status_detail(const struct insight_snapshot *snapshot, const char *notes, const struct view_page *page);
 
 /* A stack as JSON; DETAILED: with its workers, failures and longest entries. */
 json_t *view_status_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen, int detailed);

@@ -82,14 +82,10 @@ static void add_stack_row(struct view_table *t, const struct view_page *page, co
 void view_status_table(const struct insight_snapshot *l, const struct view_page *page)
 {
 	struct view_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
-	struct view_page p = *page;
 
 	for (size_t i = 0; i < l->n; i++)
 		add_stack_row(&t, page, &l->seen[i]);
-	p.rows = page->rows > 2 && l->n + 1 > page->rows ? page->rows - 2 : 0;
-	view_table_write(&t, &p, 0);
-	if (p.rows > 0)
-		js_buf_printf(page->out, "%zu more stacks\n", l->n - p.rows);
+	view_table_write(&t, page, 0);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
@@ -389,90 +385,25 @@ void view_status_head(const struct insight_snapshot *l, const struct view_page *
 	add_policy_lines(page, &l->seen[0]);
 }
 
-static size_t count_lines(const struct js_buf *text)
+void view_status_detail(const struct insight_snapshot *l, const char *notes, const struct view_page *page)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < text->len; i++)
-		n += text->data[i] == '\n';
-	return n;
-}
-
-/* The tables below the counts, and how many of their rows are shown. */
-enum { FAILURES, LONGEST, WORKERS, SECTIONS };
-struct sections {
-	size_t all[SECTIONS], shown[SECTIONS], head[SECTIONS]; /* HEAD: the lines of a table beside its rows */
-};
-
-static void add_section(const struct insight_snapshot *l, const struct view_page *page, const struct sections *c,
-			int section)
-{
-	static const char *const word[] = {"failure group", "long-running entry", "worker"},
-				 *const words[] = {"failure groups", "long-running entries", "workers"};
+	const size_t groups = l->failures.report.groups, left = groups > SHOWN_FAILURES ? groups - SHOWN_FAILURES : 0;
+	struct js_buf text = {0};
 	struct view_page d = *page;
-	size_t left = c->all[section] - c->shown[section];
-
-	d.rows = (unsigned)c->shown[section];
-	if (section == FAILURES && (d.rows > 0 || l->failures.n == 0))
-		add_failure_lines(l, &d);
-	else if (d.rows > 0) {
-		js_buf_char(d.out, '\n');
-		(section == LONGEST ? view_longest_table : view_workers_table)(l, &d);
-	}
-	if (left > 0)
-		js_buf_printf(d.out, "  %zu%s %s\n", left, d.rows > 0 ? " more" : "",
-			      (left == 1 ? word : words)[section]);
-}
-
-/* Shows so many rows of each table that all fit into LINES.  Returns how many lines they take. */
-static size_t fit_sections(struct sections *c, size_t lines)
-{
-	/* the tables that shrink, one after the other, and to how many rows */
-	static const struct {
-		int section;
-		size_t rows;
-	} step[] = {{WORKERS, 4}, {LONGEST, 1},	 {FAILURES, 3}, {WORKERS, 1},
-		    {LONGEST, 0}, {FAILURES, 1}, {WORKERS, 0},	{FAILURES, 0}};
-	size_t at = 0, sum;
-
-	for (;;) {
-		sum = 0;
-		for (int i = 0; i < SECTIONS; i++)
-			sum += (c->shown[i] > 0 ? c->shown[i] + c->head[i] : 0) + (c->shown[i] < c->all[i]);
-		if (sum <= lines || at == sizeof(step) / sizeof(step[0]))
-			return sum;
-		if (c->shown[step[at].section] > step[at].rows)
-			c->shown[step[at].section]--;
-		else
-			at++;
-	}
-}
-
-void view_status_detail(const struct insight_snapshot *l, const struct view_page *page)
-{
-	struct js_buf text = {0}, policy = {0};
-	struct view_page d = *page, p = *page;
-	struct sections c = {{l->failures.report.groups, l->longest_n, l->worker_n}, {0}, {3 + l->bad_n, 2, 2}}, whole;
-	size_t lines = SIZE_MAX, used;
 
 	d.out = &text;
-	p.out = &policy;
-	add_main_lines(l, &d);
-	add_policy_lines(&p, &l->seen[0]);
-	memcpy(c.shown, c.all, sizeof(c.shown));
-	if (c.shown[FAILURES] > SHOWN_FAILURES)
-		c.shown[FAILURES] = SHOWN_FAILURES;
-	whole = c;
-	if (page->rows > 0)
-		lines = page->rows > count_lines(&text) ? page->rows - count_lines(&text) : 0;
-	used = fit_sections(&c, lines);
-	if (used + count_lines(&policy) <= lines && memcmp(&c, &whole, sizeof(c)) == 0 && policy.len > 0)
-		js_buf_add(&text, policy.data, policy.len);
-	for (int i = 0; i < SECTIONS; i++)
-		add_section(l, &d, &c, i);
-	if (text.data != NULL)
-		view_fit(page->out, text.data, page->columns);
-	page->out->failed |= text.failed | policy.failed;
+	view_status_head(l, &d);
+	add_failure_lines(l, &d);
+	if (left > 0)
+		js_buf_printf(&text, "  %zu more failure group%s\n", left, view_plural(left));
+	view_fit(page->out, text.data != NULL ? text.data : "", page->columns);
+	js_buf_str(page->out, notes);
+	text.len = 0;
+	js_buf_str(&text, l->longest_n > 0 ? "\n" : "");
+	view_longest_table(l, &d);
+	js_buf_str(&text, l->worker_n > 0 ? "\n" : "");
+	view_workers_table(l, &d);
+	view_fit(page->out, text.len > 0 ? text.data : "", page->columns);
+	page->out->failed |= text.failed;
 	js_buf_free(&text);
-	js_buf_free(&policy);
 }

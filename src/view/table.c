@@ -188,7 +188,7 @@ void view_table_write(struct view_table *t, const struct view_page *page, unsign
 	}
 	if (page->columns > 0 && total_width(t, &s) + indent > page->columns)
 		share_width(t, &s, page->columns > indent ? page->columns - indent : 1);
-	for (size_t row = 0; row <= rows && rows > 0 && (page->rows == 0 || row <= page->rows); row++)
+	for (size_t row = 0; row <= rows && rows > 0; row++)
 		write_row(t, &s, page, row, indent);
 	js_buf_free(&t->text);
 	js_buf_free(&t->cells);

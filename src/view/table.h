@@ -40,13 +40,11 @@ void view_table_count(struct view_table *table, enum view_colour colour, uint64_
 /* Adds a cell with DATA, escaped by view_safe; with NONE if DATA is empty. */
 void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);
 
-/* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS, and bars in UTF8.  ROWS (0:
- * any): how many rows of a table are written; of status: how many lines. */
+/* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS, and bars in UTF8. */
 struct view_page {
 	struct js_buf *out;
 	unsigned columns;
 	int colours;
-	unsigned rows;
 	int utf8;
 };
 

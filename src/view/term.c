@@ -120,11 +120,6 @@ void view_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned 
 	js_buf_add(out, text, len);
 }
 
-void view_cut(struct js_buf *out, const char *text, unsigned columns)
-{
-	view_cut_bytes(out, text, strlen(text), columns);
-}
-
 void view_fit(struct js_buf *out, const char *text, unsigned columns)
 {
 	while (*text != '\0') {

@@ -11,7 +11,7 @@
 /* The width of the terminal TO ($COLUMNS overrides it); 0 if TO is not a terminal: then nothing is cut. */
 unsigned view_columns(FILE *to);
 
-/* May TO get colour?  A terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
+/* Whether TO may get colour: a terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
 int view_colours(FILE *to);
 
 enum view_colour { VIEW_PLAIN, VIEW_BOLD, VIEW_RED, VIEW_GREEN, VIEW_YELLOW, VIEW_FAINT };
@@ -19,7 +19,7 @@ enum view_colour { VIEW_PLAIN, VIEW_BOLD, VIEW_RED, VIEW_GREEN, VIEW_YELLOW, VIE
 /* Appends TEXT in a colour, if ON. */
 void view_paint(struct js_buf *out, int on, enum view_colour colour, const char *text);
 
-/* Is $TERM a terminal that can't overwrite what it has shown? */
+/* Whether $TERM is a terminal that can't overwrite what it has shown. */
 int view_is_dumb(void);
 
 /* The columns that TEXT takes; a colour of view_paint takes none. */
@@ -27,7 +27,6 @@ unsigned view_width(const char *text, size_t len);
 
 /* Appends TEXT cut to COLUMNS (0: not cut), with a ~ in place of the rest.  view_fit does so with each line, and ends
  * each with a newline. */
-void view_cut(struct js_buf *out, const char *text, unsigned columns);
 void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
 /* The same with the ~ in place of the beginning (of a message, the cause remains) or of the MIDDLE (of a path, the
  * start of the directory and the file remain). */

@@ -195,10 +195,10 @@ int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 			    (js_bar_utf8() ? JS_BAR_UTF8 : 0) | (view_colours(stderr) ? JS_BAR_COLOURS : 0));
 		js_buf_char(text, ' ');
 	}
-	view_cut_bytes(text, counts.data != NULL ? counts.data : "", counts.len, columns);
+	js_buf_add(text, counts.data, counts.len);
 	if (reason.len > 0) {
-		js_buf_str(text, columns > 0 ? "\r\n" : ", ");
-		view_cut_bytes(text, reason.data, reason.len, columns);
+		js_buf_str(text, columns > 0 ? "\n" : ", ");
+		js_buf_add(text, reason.data, reason.len);
 	}
 	js_buf_free(&counts);
 	js_buf_free(&reason);

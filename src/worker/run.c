@@ -310,7 +310,7 @@ static void connect_threads(struct run *r)
 	s->commands.printer = &r->printer;
 	s->commands.wall_us = js_clock_ahead_us(&now);
 	js_reap_oom_begin(&s->commands.oom, "/proc/self");
-	(void)js_mounts_read(&s->commands.mounts, "/proc/self/mountinfo");
+	(void)js_mounts_read(&s->commands.mounts, "/proc/self/mounts");
 	l->db.handle = r->handle;
 	l->connection.may_stay = r->identity.env.in_slurm;
 	l->facts.version = s->commands.version;

@@ -2,15 +2,13 @@
  *
  * The speaker.  Promises: lines are written whole, in the order in which they were said; while there is the thread,
  * saying a line waits for no file.
- *
- * On a terminal the picture is below the last line.  To replace it, the thread moves the cursor up by as many rows as
- * the picture takes now: terminals wrap it anew when they become narrower.
  */
 #include "worker/speaker.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "view/picture.h"
 #include "view/term.h"
 
 #include <errno.h>
@@ -20,7 +18,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,61 +38,26 @@ static struct {
 	pthread_mutex_t lock; /* held while something is written to the terminal */
 	speaker_draw_fn *draw;
 	void *ctx;
-	int terminal, hidden, up; /* up: the terminal shows TEXT */
-	struct js_buf text;
+	int terminal, hidden;
+	struct view_picture shown; /* below the last line */
 	int64_t next_us, gap_us;
-} picture = {.lock = PTHREAD_MUTEX_INITIALIZER, .gap_us = FIRST_US};
+} picture = {.lock = PTHREAD_MUTEX_INITIALIZER, .shown = {.fd = STDERR_FILENO}, .gap_us = FIRST_US};
 
 /* ---------------------------------------------------------------------------------------------------- the picture */
 
-static unsigned ask_columns(void)
-{
-	struct winsize size = {0};
-
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-static void erase_picture(void)
-{
-	const char *line = picture.text.data;
-	unsigned columns = ask_columns(), rows = 0;
-	char erase[32];
-
-	for (size_t len; picture.up && *line != '\0'; line += len + strspn(line + len, "\r\n")) {
-		len = strcspn(line, "\r\n");
-		rows += view_width(line, len) > columns ? (view_width(line, len) + columns - 1) / columns : 1;
-	}
-	if (rows > 0)
-		(void)js_file_write_all(
-			STDERR_FILENO, erase,
-			(size_t)snprintf(erase, sizeof(erase), rows > 1 ? "\r\033[%uA\033[J" : "\r\033[J", rows - 1));
-	picture.up = 0;
-}
-
-static void show_picture(void)
-{
-	picture.up = !picture.hidden && picture.text.len > 0 && !picture.text.failed;
-	if (picture.up)
-		(void)js_file_write_all(STDERR_FILENO, picture.text.data, picture.text.len);
-}
-
-/* Replaces the picture if it has changed. */
 static void draw_picture(void)
 {
-	struct js_buf text = {0}, before;
-	int ours = picture.draw(picture.ctx, ask_columns(), &text), same;
+	struct js_buf text = {0};
+	unsigned columns, unused;
+	int ours;
 
+	view_picture_size(STDERR_FILENO, &columns, &unused);
+	ours = picture.draw(picture.ctx, columns, &text);
 	(void)pthread_mutex_lock(&picture.lock);
-	same = text.len == picture.text.len && (text.len == 0 || memcmp(text.data, picture.text.data, text.len) == 0);
 	if (!ours)
-		picture.up = 0;
-	else if (!picture.hidden && !(same && picture.up)) {
-		erase_picture();
-		before = picture.text;
-		picture.text = text;
-		text = before;
-		show_picture();
-	}
+		picture.shown.up = 0;
+	else if (!picture.hidden && !text.failed)
+		(void)view_picture_draw(&picture.shown, text.data != NULL ? text.data : "");
 	(void)pthread_mutex_unlock(&picture.lock);
 	js_buf_free(&text);
 }
@@ -124,7 +86,7 @@ int speaker_hide(int hide)
 {
 	(void)pthread_mutex_lock(&picture.lock);
 	if (hide)
-		erase_picture();
+		(void)view_picture_erase(&picture.shown);
 	picture.hidden = hide;
 	(void)pthread_mutex_unlock(&picture.lock);
 	return picture.terminal && picture.draw != NULL;
@@ -162,10 +124,10 @@ static void *write_lines(void *unused)
 			continue;
 		n = read(pending[0], text, sizeof(text));
 		(void)pthread_mutex_lock(&picture.lock);
-		erase_picture();
+		(void)view_picture_erase(&picture.shown);
 		more = n > 0 ? write_whole_lines(text, (size_t)n) : n < 0 && errno == EINTR;
-		if (more)
-			show_picture();
+		if (more && !picture.hidden)
+			(void)view_picture_show(&picture.shown);
 		(void)pthread_mutex_unlock(&picture.lock);
 	}
 	return unused;

@@ -7,7 +7,7 @@
 
 #include "worker/config.h"
 
-/* Makes the picture that stands below the lines on a terminal of COLUMNS columns: lines, with "\r\n" between them, or
+/* Makes the picture that stands below the lines on a terminal of COLUMNS columns: lines with newlines between them, or
  * nothing.  COLUMNS 0: a line for a file, to be said from time to time.  Returns 0 if the terminal is another's now. */
 typedef int speaker_draw_fn(void *ctx, unsigned columns, struct js_buf *text);
 

@@ -132,7 +132,7 @@ numbered 1 3 | jobstack push -q -s down >/dev/null
 eval "$(jobstack pop -s down)"
 until_there() { printf 'touch %s; until [ -e %s ]; do sleep 0.1; done' "$1" "$2"; }
 TERM=xterm "$JOBSTACK_SOURCE/tests/support/in-pty" --size 200x24 --out watched expect='down, every.*pushed' run="$(until_there is-up is-down)" \
-	expect='q leaves: .*running +[^ ]*1' run="$(until_there is-away is-back)" expect='q leaves[^:]*done +[^ ]*1' send=q cooked -- jobstack status -s down -w0.1 2>watched.err &
+	expect='Ctrl-C ends: .*running +[^ ]*1' run="$(until_there is-away is-back)" expect='Ctrl-C ends[^:]*done +[^ ]*1' signal=INT cooked -- jobstack status -s down -w0.1 2>watched.err &
 watcher=$!
 timeout 300 jobstack wait -v -s down 2>wait.err &
 waiter=$!
@@ -151,7 +151,7 @@ check 'back' server_start
 check 'a close goes through afterwards' jobstack close
 is '... and counts once' "$(ledger down)" '1 0 2 0 0 0'
 touch is-back
-check '... and the watch shows it' wait $watcher
+check '... and the watch shows it' fails_with 130 wait $watcher
 kill $waiter
 status=0
 wait $waiter || status=$?

@@ -222,7 +222,7 @@ for c in status 'status -s evil' 'status --why -s evil' 'list -s evil -t all' 'r
 	check "no sequence of a name comes through: $c" in_pty --size 200x60 --out evil -- jobstack $c
 	check '...' tame
 done
-check '... nor watched' in_pty --size 200x60 --out evil expect='x1b.*x1b' send=q -- jobstack status -s evil -w60
+check '... nor watched' fails_with 130 in_pty --size 200x60 --out evil expect='x1b.*x1b' signal=INT -- jobstack status -s evil -w60
 check '...' tame
 coloured() { grep -q "$(printf '\033')\\[" "$1"; }
 check 'colour on a terminal' coloured one.80
@@ -255,16 +255,16 @@ check 'a closed pipe is no message' says 70 '^$' closed jobstack status
 check '... for a watch, too' says 70 '^$' closed timeout 300 jobstack status -w0.1 -s fail
 
 # ---- watched
-check 'watch: in place, and q leaves' in_pty --out w expect='fail, every 0.1 s, q leaves' expect='dead      ' raw expect='H[^J]*every' send=q cooked -- jobstack status -s fail -w0.1
+check 'watch: in place' fails_with 130 in_pty --out w expect='fail, every 0.1 s, Ctrl-C ends' expect='dead      ' expect='A..J[^J]*every' $'send=\003' cooked -- jobstack status -s fail -w0.1
 check '... it was never cleared' fails_with 1 grep -qF "$(printf '\033[2J')" w
-check '... the picture stays' sh -c 'sed "s/.*1049l//" w | tail -n 30 | grep -q "pushed    300"'
-check 'Ctrl-C leaves' fails_with 130 in_pty --out w expect='all stacks' $'send=\003' cooked -- jobstack status -w0.1
-check 'SIGTERM leaves' fails_with 143 in_pty --out w expect='all stacks' raw signal=TERM cooked -- jobstack status -w0.1
-check 'a crash gives the terminal back' fails_with 134 in_pty --out w expect='all stacks' raw signal=ABRT cooked -- jobstack status -w5
-check 'Ctrl-Z and fg' in_pty --out w expect='all stacks' $'send=\032' stopped cooked signal=CONT raw expect='all stacks' send=q -- jobstack status -w0.1
-check 'another size is drawn anew' in_pty --out w expect='all stacks' size=20x5 expect='all~|a~' send=q -- jobstack status -w60
-check 'watch, 20 columns: why, too' in_pty --size 20x24 --out w expect='fail, ' send=q -- jobstack status -s fail --why -w60
-check '... fits, and no word is missing' sh -c 'sed "s/.*1049h//; /1049l/,\$d" w >picture; tr -s "\r\n" " " <picture | grep -q "jobstack requeue.*-s.*fail.*queues.*it.*again"'
+check '... the picture stays' sh -c 'sed "s/.*\[J//" w | tail -n 30 | grep -q "pushed    300"'
+check 'SIGTERM ends it' fails_with 143 in_pty --out w expect='all stacks' signal=TERM cooked -- jobstack status -w0.1
+check 'Ctrl-Z and fg: drawn anew, below' fails_with 130 in_pty --out w expect='all stacks' $'send=\032' stopped cooked signal=CONT expect='all stacks' signal=INT -- jobstack status -w60
+check '... with nothing erased' fails_with 1 grep -qF "$(printf '\033[J')" w
+check 'another size is drawn anew' fails_with 130 in_pty --out w expect='all stacks' size=20x5 expect='all stack~' signal=INT -- jobstack status -w60
+check 'watch, 20 columns: why, too' fails_with 130 in_pty --size 20x24 --out w expect='fail, ' signal=INT -- jobstack status -s fail --why -w60
+check '... fits, and no word is missing' sh -c 'tr -s "\r\n" " " <w | grep -q "jobstack requeue.*-s.*fail.*queues.*it.*again"'
+check '...' sh -c 'tr -d "\r" <w >picture'
 check '...' fits 20 <picture
 push wide "/日本語日本語日本語日本語日本語日本語日本語日本語"
 jobstack pop -s wide >/dev/null
@@ -277,19 +277,19 @@ check '... without a control character' sh -c '! grep -q "$(printf "\033")" w'
 sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,node,done) SELECT LEFT(SHA2(CONCAT('crew',entry_id),256),16),stack_id,1,0,UTC_TIMESTAMP(6),
 	UTC_TIMESTAMP(6),3000000000,8,'h',CONCAT('n',entry_id),0 FROM entry JOIN stack USING(stack_id) WHERE name='pace' AND entry_id<=30"
 like 'not watched: all workers' "$(jobstack status -s pace | grep -c '^ *[0-9]* *n[0-9]* ')" '^3[12]$'
-check 'watch: 24 lines' in_pty --out w expect='[0-9]+ more workers' send=q -- jobstack status -s pace -w60
-picture() { sed 's/.*1049h//; /1049l/,$d' w | tr -d '\r' >picture; }
+check 'watch: 24 lines' fails_with 130 in_pty --out w expect='[0-9]+ more lines' signal=INT -- jobstack status -s pace -w60
+picture() { tr -d '\r' <w >picture; }
 picture
-is '... all are used' "$(wc -l <picture)" 23
-like '... rows and the rest are all workers' "$(($(grep -c ' h\? *n[0-9]* ' picture) + $(sed -n 's/^ *\([0-9]*\) more workers.*/\1/p' picture)))" '^3[2-9]$'
+is '... all are used' "$(wc -l <picture)" 24
+like '... rows and the rest are all workers' "$(($(grep -c ' h\? *n[0-9]* ' picture) + $(sed -n 's/^(\([0-9]*\) more lines.*/\1/p' picture)))" '^3[2-9]$'
 for size in 80x12 44x9 20x24 20x4 2x2 1x1; do
-	check "watch: $size" in_pty --size $size --out w raw expect='~|more| workers' send=q -- jobstack status -s pace -w60
+	check "watch: $size" fails_with 130 in_pty --size $size --out w expect='~|more' signal=INT -- jobstack status -s pace -w60
 	picture
 	check '... fits' fits ${size%x*} <picture
-	check '... in its lines' test "$(wc -l <picture)" -lt "${size#*x}"
+	check '... in its lines' test "$(wc -l <picture)" -le "${size#*x}"
 done
-check 'watch: all stacks in 8 lines' in_pty --size 80x8 --out w expect='[0-9]+ more stacks' send=q -- jobstack status -w60
-check 'a window that shrinks and grows' in_pty --out w expect='more workers' size=1x1 expect='~' size=80x60 expect='policy' expect='n30' send=q cooked -- jobstack status -s pace -w60
+check 'watch: all stacks in 8 lines' fails_with 130 in_pty --size 80x8 --out w expect='[0-9]+ more lines' signal=INT -- jobstack status -w60
+check 'a window that shrinks and grows' fails_with 130 in_pty --out w expect='more lines' size=1x1 expect='~' size=80x60 expect='policy' expect='n30' signal=INT cooked -- jobstack status -s pace -w0.2
 for no in '' 'trap "" HUP;'; do
 	check "a terminal that goes away ends the watch${no:+, also without SIGHUP}" hang_up bash -c "$no exec jobstack status -s pace -w0.1"
 done
