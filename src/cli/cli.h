@@ -236,4 +236,8 @@ const char *cli_schema_dir(void);
 extern const struct cli_frame cli_init, cli_push, cli_pop, cli_close, cli_renew, cli_status, cli_list, cli_show,
 	cli_logs, cli_requeue, cli_kill, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune,
 	cli_run, cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait, cli_top, cli_history;
-int cli_server_main(int argc, char **argv);
+
+/* The program that `jobstack server` becomes, and where the archive of a database server is unpacked; both as seen from
+ * the directory of this program. */
+#define CLI_SERVER_PROGRAM "jobstack-server"
+#define CLI_SERVER_ARCHIVE "../libexec/jobstack-server"

@@ -9,7 +9,6 @@
 #include "base/home.h"
 #include "base/near.h"
 #include "base/signal.h"
-#include "cli/spec.h"
 #include "insight/stack.h"
 #include "run/remedy.h"
 #include "view/json.h"
@@ -125,8 +124,6 @@ int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[
 	int key = -1, status = 0;
 
 	cli_begin(cli, opts);
-	if (cli_spec_on())
-		return cli_end(cli, cli_spec_tell(cli->opts));
 	while (status == 0 && (key = next_own_option(cli, argc, argv, &arg, &status)) >= 0)
 		status = cli_take(cli, cli_option(cli, key)->take, key, arg);
 	if (status != 0 || key == -2)

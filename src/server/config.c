@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/home.h"
 #include "base/num.h"
 #include "server/owner.h"
 #include "server/server.h"
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SIGN "# Written by jobstack server"
+#define SIGN JS_HOME_SERVER_SIGN
 #define DATA "# data" /* the line of a client's file that names the server's directory */
 /* the lines of my.cnf with the options that are kept */
 #define BIND "# bind"

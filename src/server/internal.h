@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "server/net.h"
+#include "process/net.h"
 #include "server/owner.h"
 #include "server/program.h"
 #include "server/server.h"

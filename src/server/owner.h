@@ -9,7 +9,7 @@
 
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
-#include "server/net.h"
+#include "process/net.h"
 
 #include <stdint.h>
 #include <sys/types.h>

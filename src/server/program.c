@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/cli.h"
 
 #include <glob.h>
 #include <libgen.h>
@@ -38,7 +39,7 @@ int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_P
 	struct js_buf file = {0};
 	int found;
 
-	found = snprintf(out, JS_LAYOUT_PATH, "%s/" JS_PROGRAM_OWN "/bin/%s", js_child_program_dir(), name) <
+	found = snprintf(out, JS_LAYOUT_PATH, "%s/" CLI_SERVER_ARCHIVE "/bin/%s", js_child_program_dir(), name) <
 			JS_LAYOUT_PATH &&
 		is_program(out);
 	for (int i = 0; i < 2; i++)

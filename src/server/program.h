@@ -7,9 +7,6 @@
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
 
-/* Where the archive of the server is unpacked, seen from our program's directory. */
-#define JS_PROGRAM_OWN "../libexec/jobstack-server"
-
 struct js_program {
 	char path[JS_LAYOUT_PATH];
 	char installer[JS_LAYOUT_PATH]; /* the program that initialises data; "" for MySQL, which does it itself */

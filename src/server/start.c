@@ -15,7 +15,7 @@
 #include "server/config.h"
 #include "server/internal.h"
 #include "server/logfile.h"
-#include "server/net.h"
+#include "process/net.h"
 #include "server/program.h"
 
 #include <errno.h>

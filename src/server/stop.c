@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "server/internal.h"
 #include "server/logfile.h"
-#include "server/net.h"
+#include "process/net.h"
 #include "server/owner.h"
 
 #include <errno.h>

@@ -86,6 +86,8 @@ case $("$CLIENT" --version) in *MariaDB*) ;; *) NO_TLS=--ssl-mode=DISABLED VERIF
 sql() { "$CLIENT" --defaults-file="$1" -N -B -e "$2" jobstack; }
 
 # ---- usage
+mkdir "$T/alone" && cp "$JOBSTACK" "$T/alone/"
+check "without its program: told" both 2 "$T/alone/jobstack-server can't be run (No such file or directory): install it beside jobstack" "$T/alone/jobstack" server status
 check "no verb is wrong usage" both 2 "start, stop, status, run" "$JOBSTACK" server
 check "an unknown verb is wrong usage" both 2 "unknown argument" "$JOBSTACK" server begin
 check "a wrong option is wrong usage" both 2 "--nonsense" "$JOBSTACK" server start --nonsense
@@ -355,7 +357,7 @@ gives 0 server k stop
 
 # ---- the server that was unpacked with jobstack is taken before those of the host
 mkdir -p "$T/tree/bin" "$T/tree/libexec"
-cp "$JOBSTACK" "$T/tree/bin/"
+cp "$JOBSTACK" "$JOBSTACK-server" "$T/tree/bin/"
 ln -s "$T/prefix" "$T/tree/libexec/jobstack-server"
 ln -s "../sbin/${daemon##*/}" "$T/prefix/bin/"
 rm "$T/server.reached"
@@ -447,7 +449,7 @@ fi
 if [ "$(id -u)" = 0 ]; then
 	mkdir "$T/u"
 	chown nobody "$T/u"
-	cp "$JOBSTACK" "$T/jobstack" # the tree may lie in root's home, where nobody else gets to
+	cp "$JOBSTACK" "$JOBSTACK-server" "$T/" # the tree may lie in root's home, where nobody else gets to
 	as_nobody() { setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups env HOME="$T/u" "$@"; }
 	check "an ordinary user can start, by defaults alone" gives 0 as_nobody "$T/jobstack" server start
 	check "in the home directory" test -d "$T/u/.local/share/jobstack/server/data"

@@ -4,11 +4,11 @@
  * workers are alive; if a restore fails, what the database had is put back, or is in a file; after a move the new
  * database has been checked and has the same numbers, or the old one is still the one in use.
  */
-#include "cli/server/data.h"
+#include "server/database.h"
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/server/job.h"
+#include "server/chain.h"
 #include "server/backup.h"
 #include "server/layout.h"
 #include "view/words.h"

@@ -2,7 +2,7 @@
  *
  * Addresses and ports.  Promise: nothing here waits longer than its limit, except for the resolver.
  */
-#include "server/net.h"
+#include "process/net.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -7,13 +7,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/utf8.h"
-#include "cli/server/data.h"
-#include "cli/server/job.h"
+#include "cli/spec.h"
+#include "server/database.h"
+#include "server/chain.h"
 #include "server/server.h"
 #include "view/amount.h"
 #include "view/json.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -393,6 +396,14 @@ static int expand_host(const char *bind, char *out, size_t size)
 	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
 }
 
+/* For `jobstack --spec`. */
+static int print_spec(void)
+{
+	int status = cli_spec_table(&opts);
+
+	return status != CLI_YES ? status : cli_spec_table(&cli_server_submit_opts);
+}
+
 #define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit"
 
 static int takes_file(const char *verb)
@@ -419,7 +430,7 @@ static int parse_server(struct cli *cli, int argc, char **argv)
 	return CLI_GO_ON;
 }
 
-int cli_server_main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	extern char **environ;
 	struct cli cli;
@@ -427,6 +438,11 @@ int cli_server_main(int argc, char **argv)
 	char bind[300];
 	int status;
 
+	js_file_hold_streams();
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGCHLD, SIG_DFL);
+	if (argc == 2 && strcmp(argv[1], "--spec") == 0)
+		return print_spec();
 	if (argc > 1 && strcmp(argv[1], "submit") == 0)
 		return cli_server_submit_main(argc - 1, argv + 1);
 	server = (struct js_server_options){.search_path = getenv("PATH"),

@@ -4,7 +4,7 @@
  * proven that this server has ended; a stopped chain does not start again; a server that always fails is not started
  * for ever.
  */
-#include "cli/server/job.h"
+#include "server/chain.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -23,6 +23,7 @@
 
 /* The subcommand's own parsing: argv[0] is "submit". */
 int cli_server_submit_main(int argc, char **argv);
+extern const struct js_opts cli_server_submit_opts;
 
 /* root's directory of the server. */
 #define CLI_SERVER_ROOT_DATA "/var/lib/jobstack/server"

@@ -3,7 +3,7 @@
  * jobstack server submit: the private server in a Slurm job, which submits the next one before its wall time is over.
  * Promise: nothing is submitted while the server runs or a chain of jobs exists.
  */
-#include "cli/server/job.h"
+#include "server/chain.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -71,7 +71,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
+const struct js_opts cli_server_submit_opts = {
 	"jobstack server submit",
 	"[OPTIONS] [--OPT=VALUE for sbatch]",
 	"Runs the private server in a Slurm job. As soon as the server is up, its job submits a successor. "
@@ -116,10 +116,10 @@ static int parse_server_submit(struct request *r, int argc, char **argv)
 {
 	int status, rest;
 
-	cli_begin(&r->cli, &opts);
+	cli_begin(&r->cli, &cli_server_submit_opts);
 	cli_words_add(&r->mine, argv[0]);
 	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
-	JS_THEN(status, cli_parse(&r->cli, &opts, (int)r->mine.n, r->mine.at, NULL));
+	JS_THEN(status, cli_parse(&r->cli, &cli_server_submit_opts, (int)r->mine.n, r->mine.at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
 	if (rest < argc)
