@@ -56,19 +56,9 @@ static const char *connect_input(const void *arg)
 	return dup2(*(const int *)arg, 0) == 0 ? NULL : "connecting its input";
 }
 
-/* Those beside the server understand its option file: MariaDB's and MySQL's have different options for TLS. */
-static int find_client(const struct js_backup *b, const char *const names[2], char path[JS_LAYOUT_PATH])
-{
-	for (int i = 0; i < 2 && b->program != NULL; i++)
-		if (js_program_beside(b->program, names[i], path) == 0)
-			return 0;
-	return js_program_search(names[0], b->search_path, path) == 0
-		       ? 0
-		       : js_program_search(names[1], b->search_path, path);
-}
-
-/* Starts the program of one of these names with ARGS behind the option file; with IN, the pipe is its input. */
-static int start_client(const struct js_backup *b, const char *const names[2], const char *const *args, int in,
+/* Starts the first of the programs NAMES with ARGS behind the option file; with IN, the pipe is its input.  Those
+ * beside the server understand its option file: MariaDB's and MySQL's have different options for TLS. */
+static int start_client(const struct js_backup *b, const char *const names[], const char *const *args, int in,
 			struct client *c, struct jobstack_error *error)
 {
 	char defaults[JS_LAYOUT_PATH + 32];
@@ -76,7 +66,7 @@ static int start_client(const struct js_backup *b, const char *const names[2], c
 	int fd[2], given, n = b->option_file != NULL ? 2 : 1;
 	struct js_child child = {.argv = argv, .group = JS_CHILD_GROUP, .death_signal = SIGTERM};
 
-	if (find_client(b, names, c->path) != 0)
+	if (js_program_client(b->program, names, c->path) != 0)
 		return js_error_set(error, JOBSTACK_EFILE,
 				    "%s was not found: install mariadb-client, or put it into $PATH", names[0]);
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", b->option_file);
@@ -171,7 +161,7 @@ static int put_schema(const struct js_backup *b, gzFile out, struct jobstack_err
 /* What the dump program says, by lines.  MySQL's client does not understand the line that MariaDB puts first. */
 static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
-	static const char *const names[] = {"mariadb-dump", "mysqldump"};
+	static const char *const names[] = {"mariadb-dump", "mysqldump", NULL};
 	const char *args[] = {"--single-transaction",
 			      "--no-tablespaces",
 			      "--no-create-info",
@@ -338,7 +328,7 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
  * may it read files of this host by LOAD DATA LOCAL. */
 static int feed_client(const struct js_backup *b, const char *file, const char *sql, struct jobstack_error *error)
 {
-	static const char *const names[] = {"mariadb", "mysql"};
+	static const char *const names[] = {"mariadb", "mysql", NULL};
 	const char *const args[] = {"--batch",
 				    "--binary-mode",
 				    "--local-infile=0",

@@ -220,44 +220,43 @@ static int open_local_lock(const struct js_layout *layout, struct jobstack_error
 	return fd;
 }
 
-int js_layout_lock(const struct js_layout *layout, const struct js_log *log, const volatile int *stop,
-		   struct jobstack_error *error)
+/* After flock has failed on *FD.  0: try again; *FD may be another one then. */
+static int handle_lock_failure(const struct js_layout *layout, int *fd, int *local, struct jobstack_error *error)
+{
+	if (errno == EWOULDBLOCK || errno == EINTR)
+		return 0;
+	if (*local || (errno != ENOSYS && errno != EOPNOTSUPP && errno != ENOLCK))
+		return js_error_file(error, "%s can't be locked", layout->lock);
+	*local = 1;
+	js_file_close(fd);
+	*fd = open_local_lock(layout, error);
+	return *fd < 0 ? *fd : 0;
+}
+
+int js_layout_lock(const struct js_layout *layout, struct cli *cli)
 {
 	int64_t start = js_clock_mono_us(), said = start;
-	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0;
+	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0, status = 0;
 
 	if (fd < 0)
-		return js_error_access(error, "%s", layout->lock);
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		if (!local && (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)) {
-			(void)close(fd);
-			fd = open_local_lock(layout, error);
-			if (fd < 0)
-				return fd;
-			local = 1;
-			continue;
-		}
-		if (errno != EWOULDBLOCK && errno != EINTR) {
-			int status = js_error_file(error, "%s can't be locked", layout->lock);
-			(void)close(fd);
-			return status;
-		}
-		if ((stop != NULL && *stop != 0) || js_clock_mono_us() - start > PATIENCE_US) {
-			(void)close(fd);
-			if (stop != NULL && *stop != 0)
-				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",
-						    layout->lock);
-			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another `jobstack server` command is still using %s", layout->dir);
-		}
-		if (js_clock_mono_us() - said > SAY_US) {
+		return js_error_access(&cli->error, "%s", layout->lock);
+	while (status == 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		status = handle_lock_failure(layout, &fd, &local, &cli->error);
+		if (status == 0 && cli_stop != 0)
+			status = js_error_set(&cli->error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",
+					      layout->lock);
+		else if (status == 0 && js_clock_mono_us() - start > PATIENCE_US)
+			status = js_error_set(&cli->error, JOBSTACK_ECONFLICT,
+					      "another `jobstack server` command is still using %s", layout->dir);
+		if (status == 0 && js_clock_mono_us() - said > SAY_US) {
 			said = js_clock_mono_us();
-			js_log(log, JOBSTACK_LOG_INFO, "waiting for another `jobstack server` command that works on %s",
-			       layout->dir);
+			cli_say(cli, "waiting for another `jobstack server` command that works on %s", layout->dir);
 		}
-		js_clock_nap(LOCK_NAP_US, stop);
+		js_clock_nap(LOCK_NAP_US, &cli_stop);
 	}
-	return fd;
+	if (status != 0)
+		js_file_close(&fd);
+	return status != 0 ? status : fd;
 }
 
 int js_layout_exists(const struct js_layout *layout)

@@ -64,7 +64,7 @@ static const char *next_line(const char *p)
 }
 
 /* An installer, and a server that can't start, say much after their first error. */
-void js_logfile_tell(const struct js_log *log, const char *text, int lines)
+void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 {
 	const char *error = text != NULL ? strstr(text, "ERROR") : NULL;
 	int n = 0, from = INT_MAX, i = 0;
@@ -75,15 +75,14 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines)
 	from = from < n - lines ? from : n - lines;
 	for (const char *p = text; p != NULL && *p != '\0'; p = next_line(p), i++)
 		if (i >= from && i < from + lines && *p != '\n')
-			js_log(log, JOBSTACK_LOG_ERROR, "| %.*s",
-			       (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
+			cli_tell(cli, "| %.*s", (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
-/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not
- * in "error 1226". */
-static int contains_any(const char *text, const char *const words[])
+/* Whether one of the N WORDS is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not in "error
+ * 1226". */
+static int contains_any(const char *text, const char *const words[], size_t n)
 {
-	for (size_t i = 0; text != NULL && words[i] != NULL; i++)
+	for (size_t i = 0; text != NULL && i < n; i++)
 		for (const char *p = text; (p = strcasestr(p, words[i])) != NULL;) {
 			p += strlen(words[i]);
 			if (!isdigit((unsigned char)*p))
@@ -107,10 +106,9 @@ int js_logfile_says_full(const char *text)
 					    "error 122",
 					    "error number 122",
 					    "Errcode: 122",
-					    "errno: 135",
-					    NULL};
+					    "errno: 135"};
 
-	return contains_any(text, words);
+	return contains_any(text, words, sizeof(words) / sizeof(words[0]));
 }
 
 int js_logfile_full(const char *dir, const char *text)
@@ -119,25 +117,26 @@ int js_logfile_full(const char *dir, const char *text)
 }
 
 /* The same of the log from OFFSET on. */
-static int log_contains(const char *path, int64_t offset, const char *const words[])
+static int log_contains(const char *path, int64_t offset, const char *const words[], size_t n)
 {
 	struct js_buf text = {0};
 	int found;
 
 	js_logfile_read(path, offset, &text);
-	found = contains_any(text.data, words);
+	found = contains_any(text.data, words, n);
 	js_buf_free(&text);
 	return found;
 }
 
 int js_logfile_waits_for_space(const char *path, int64_t offset)
 {
-	return log_contains(path, offset, (const char *const[]){"waiting for someone to free", NULL});
+	return log_contains(path, offset, (const char *const[]){"waiting for someone to free"}, 1);
 }
 
 int js_logfile_recovered(const char *path, int64_t offset)
 {
-	return log_contains(path, offset,
-			    (const char *const[]){"Starting crash recovery", "was not shutdown normally",
-						  "Starting XA crash recovery", NULL});
+	static const char *const words[] = {"Starting crash recovery", "was not shutdown normally",
+					    "Starting XA crash recovery"};
+
+	return log_contains(path, offset, words, sizeof(words) / sizeof(words[0]));
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/log.h"
+#include "cli/cli.h"
 
 #include <stdint.h>
 
@@ -16,8 +16,8 @@ int js_logfile_open(const char *path, int64_t *offset);
 /* Appends the log from OFFSET on (its last part, if it is long) to TEXT. */
 void js_logfile_read(const char *path, int64_t offset, struct js_buf *text);
 
-/* Logs the last LINES of TEXT (may be NULL), or that many from its first error on, each with "| " before it. */
-void js_logfile_tell(const struct js_log *log, const char *text, int lines);
+/* Prints the last LINES of TEXT (may be NULL), or that many from its first error on, each with "| " before it. */
+void js_logfile_tell(const struct cli *cli, const char *text, int lines);
 
 #define JS_LOGFILE_FULL 1021 /* the server's number for a full disk, for js_error_why */
 

@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack server: a private MariaDB or MySQL server.  src/server does the work; this file parses options and prints. A
- * start succeeds only after a login over TLS with the client file that was written.
+ * jobstack-server: the options and the verbs of `jobstack server`, which becomes this program.  A start succeeds only
+ * after a login over TLS with the client file that was written.
  */
-#include "cli/cli.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/utf8.h"
 #include "cli/spec.h"
-#include "server/database.h"
 #include "server/chain.h"
-#include "server/server.h"
-#include "view/amount.h"
-#include "view/json.h"
+#include "server/options.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct js_server_options server;
-static uint64_t port;
-static struct cli_words again;
-static int replace, given_file;
-static const char *read_only, *removed;
+static struct server server;
 
-static int take_again_word(struct cli *cli, void *ctx, int key, const char *arg)
+static int take_next_word(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	(void)cli;
 	(void)key;
@@ -39,16 +28,16 @@ static int take_again_word(struct cli *cli, void *ctx, int key, const char *arg)
 static const struct js_opt table[] = {
 	{0, "data", "DIR",
 	 "the server's directory (default: that of the clients' option file,\n"
-	 "else ~/.local/share/jobstack/server; for root: " CLI_SERVER_ROOT_DATA ")",
+	 "else ~/.local/share/jobstack/server; for root: " SERVER_ROOT_DATA ")",
 	 CLI_NAME(&server.data)},
 	{0, "bind", "HOST",
 	 "the name or address at which the compute nodes reach this host\n"
-	 "(default: that of the last start, else " JS_SERVER_BIND ", only this host)",
+	 "(default: that of the last start, else " SERVER_BIND ", only this host)",
 	 CLI_NAME(&server.bind)},
 	{0, "port", "N", "the TCP port (default: a free one, kept for later starts)",
-	 CLI_NUMBER(&port, 1, 65535, CLI_SERVER_PORT)},
+	 CLI_NUMBER(&server.port, 1, 65535, SERVER_PORT_WORDS)},
 	{0, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)",
-	 CLI_NAME(&server.program)},
+	 CLI_NAME(&server.program_file)},
 	{0, "client-file", "FILE",
 	 "write the option file for clients here, and ca.pem beside it\n"
 	 "(default: ~/.config/jobstack/client.cnf, where clients look for it)",
@@ -57,16 +46,18 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.user)},
 	{0, "memory", "SIZE",
 	 "the server's cache, innodb_buffer_pool_size\n(default: that of the last start, else 256M)",
-	 CLI_BY(cli_server_memory, &server.memory)},
+	 CLI_BY(options_take_memory, &server.memory)},
 	{0, "takeover", NULL,
 	 "start although a server on another host has the directory;\n"
 	 "only if you are sure that this other server is gone for good",
 	 CLI_FLAG(&server.takeover)},
-	{0, "replace", NULL, "restore, move: delete what the database has", CLI_FLAG(&replace)},
-	{0, "read-only", "FILE", "share: write the option file of an account that may only read", CLI_NAME(&read_only)},
-	{0, "remove", "NAME", "share: remove the account read-NAME", CLI_NAME(&removed)},
+	{0, "replace", NULL, "restore, move: delete what the database has", CLI_FLAG(&server.replace)},
+	{0, "read-only", "FILE", "share: write the option file of an account that may only read",
+	 CLI_NAME(&server.read_only)},
+	{0, "remove", "NAME", "share: remove the account read-NAME", CLI_NAME(&server.removed)},
 	{0, "again", "WORD", NULL,
-	 CLI_BY(take_again_word, &again)}, /* a word of the command that submits the next job; `submit` writes these */
+	 CLI_BY(take_next_word,
+		&server.next)}, /* a word of the command that submits the next job; `submit` writes these */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
@@ -95,305 +86,158 @@ static const struct js_opts opts = {
 		 "  jobstack server start --bind \"$(hostname)\"\n"
 		 "  jobstack server stop"};
 
-static const char *const state_word[] = {[JS_SERVER_STOPPED] = "stopped",
-					 [JS_SERVER_CRASHED] = "crashed",
-					 [JS_SERVER_STARTING] = "starting",
-					 [JS_SERVER_RUNNING] = "running",
-					 [JS_SERVER_ELSEWHERE] = "elsewhere"};
-_Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_SERVER_STATES, "a word for each state");
-
-/* The messages of src/server. */
-static void print_server_log(void *ctx, enum jobstack_level level, const char *text)
+static int fail_or_die(struct server *s)
 {
-	const struct cli *cli = ctx;
+	int status = server_fail(s);
 
-	if (level == JOBSTACK_LOG_ERROR || level == JOBSTACK_LOG_WARNING)
-		(void)fprintf(stderr, "jobstack server: %s\n", text);
-	else if (level == JOBSTACK_LOG_INFO || cli->verbose)
-		cli_say(cli, "%s", text);
-}
-
-/* A path as JSON; with '?' for bytes that are not UTF-8. */
-static json_t *path_json(const char *string)
-{
-	char text[JS_LAYOUT_PATH];
-	json_t *value = *string == '\0' ? json_null() : json_string(string);
-
-	if (value != NULL)
-		return value;
-	(void)snprintf(text, sizeof(text), "%s", string);
-	js_utf8_clean(text);
-	return json_string(text);
-}
-
-static int print_server_json(const struct js_server_info *i)
-{
-	char jobs[64];
-
-	cli_server_jobs(i->data, jobs);
-	return CLI_PRINT(KEY_TEXT("state", state_word[i->state]), KEY_FLAG("running", i->state == JS_SERVER_RUNNING),
-			 KEY_JSON("host", path_json(i->owner.host)), KEY_INT("pid", i->owner.pid, i->owner.pid > 0),
-			 KEY_JSON("bind", path_json(i->owner.bind)), KEY_INT("port", i->owner.port, i->owner.port > 0),
-			 KEY_JSON("data", path_json(i->data)), KEY_JSON("client_file", path_json(i->owner.client_file)),
-			 KEY_JSON("log", path_json(i->log)), KEY_JSON("program", path_json(i->owner.program)),
-			 KEY_JSON("version", path_json(i->owner.version)), KEY_JSON("user", path_json(i->user)),
-			 KEY_TIME("started", i->owner.began_us > 0 ? i->owner.began_us : -1),
-			 KEY_SPAN("uptime_seconds", i->uptime_us), KEY_JSON("job", path_json(i->owner.job)),
-			 KEY_JSON("jobs", path_json(jobs)), KEY_COUNT("bytes", i->bytes));
-}
-
-static void print_where(const char *what, const struct js_server_info *i)
-{
-	(void)printf("%s: %s:%u (pid %ld on %s, version %s)\n", what, i->owner.bind, i->owner.port, (long)i->owner.pid,
-		     i->owner.host, i->owner.version);
-	(void)printf("data: %s\nclients: %s\n", i->data, i->owner.client_file);
-	if (i->owner.job[0] != '\0')
-		(void)printf("job: %s\n", i->owner.job);
-}
-
-/* The jobs of `server submit`, except the one that runs the server. */
-static void print_waiting_jobs(const struct js_server_info *i)
-{
-	char jobs[64], *rest = jobs, *job;
-
-	cli_server_jobs(i->data, jobs);
-	while ((job = strsep(&rest, " ")) != NULL)
-		if (*job != '\0' && strcmp(job, i->owner.job) != 0)
-			(void)printf("waiting: job %s\n", job);
-}
-
-static void print_status(const struct js_server_info *i)
-{
-	const char *job_log =
-		i->state == JS_SERVER_STOPPED || i->state == JS_SERVER_CRASHED ? cli_server_job_log(i->data) : NULL;
-
-	if (i->state == JS_SERVER_STOPPED && i->owner.host[0] == '\0')
-		(void)printf("stopped\ndata: %s%s\n", i->data, i->bytes == 0 ? " (none yet)" : "");
-	else if (i->state == JS_SERVER_CRASHED)
-		(void)printf("crashed (pid %ld is gone): the next start recovers the data\ndata: %s\n",
-			     (long)i->owner.pid, i->data);
-	else if (i->state == JS_SERVER_ELSEWHERE)
-		(void)printf("unknown: the server is on the host %s (pid %ld, %s:%u), and this host can't see it\n"
-			     "data: %s\n",
-			     i->owner.host, (long)i->owner.pid, i->owner.bind, i->owner.port, i->data);
-	else
-		print_where(state_word[i->state], i);
-	if (i->uptime_us >= 0)
-		(void)printf("up: %s, since %s\n", view_duration(i->uptime_us).text,
-			     view_moment(i->owner.began_us).text);
-	print_waiting_jobs(i);
-	if (job_log != NULL)
-		(void)printf("log of the last job: %s\n", job_log);
-	if (i->bytes > 0)
-		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);
-}
-
-/* The data are an older MariaDB's: says how to upgrade them with the options of this call.  A job's address is its
- * node's, and the upgrade runs elsewhere. */
-static int fail_old_data(struct cli *cli)
-{
-	struct cli_words line = {0};
-	struct js_buf text = {0};
-
-	cli_words_add(&line, "jobstack");
-	cli_words_add(&line, "server");
-	cli_words_add(&line, "upgrade");
-	for (int i = 1; i < cli->argc; i++)
-		if (cli->argv[i] != cli->words[0] && strncmp(cli->argv[i], "--again=", 8) != 0 &&
-		    (again.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
-			cli_words_add(&line, cli->argv[i]);
-	cli_words_quote(&text, &line);
-	cli_tell(cli, "%s: `%s` keeps a copy of the data and starts it", cli->error.text,
-		 text.failed || line.failed ? "jobstack server upgrade" : text.data);
-	if (again.n > 0)
-		cli_say(cli, "type that on a login node, then `jobstack server stop`, and `jobstack server submit` "
-			     "with its options as before");
-	cli_words_free(&line);
-	js_buf_free(&text);
-	return CLI_NO;
-}
-
-/* Like cli_fail, but without its advice to start a server when no database answers. */
-static int fail_server(struct cli *cli)
-{
-	if (cli->error.server_errno == JS_WHY_OLD_DATA)
-		return fail_old_data(cli);
-	if (cli->error.code != JOBSTACK_ENODB)
-		return cli_fail(cli);
-	(void)fprintf(stderr, "jobstack server: %s%s\n", cli->error.text,
-		      js_error_is_disk(cli->error.server_errno) ? "; free space, then repeat the command" : "");
-	return CLI_NODB;
-}
-
-/* Logs in with the clients' file, to prove that they can. */
-static int try_login(struct cli *cli, const struct js_server_info *info)
-{
-	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
-	struct jobstack *handle = NULL;
-	int status;
-
-	options.defaults_file = info->owner.client_file;
-	status = jobstack_open(&handle, &options, &cli->error);
-	jobstack_free(handle);
-	return status;
-}
-
-static int print_started(struct cli *cli, const struct js_server_info *info, const char *what)
-{
-	if (cli->json)
-		return print_server_json(info);
-	if (!cli->quiet)
-		print_where(what, info);
-	(void)fflush(stdout);
-	return CLI_YES;
-}
-
-static int run_server_start(struct cli *cli, const struct js_server_options *options)
-{
-	struct js_server_info info;
-	int status;
-
-	cli_catch_signals();
-	status = js_server_start(options, &info, &cli->error);
-	if (status >= 0 && try_login(cli, &info) == 0)
-		return print_started(cli, &info, status == 1 ? "already running" : "running");
-	status = fail_server(cli);
 	cli_die_by_signal();
 	return status;
 }
 
-static int run_server_run(struct cli *cli, struct js_server_options *options, const struct cli_words *next)
+static int verb_start(struct server *s, const char *file)
 {
-	int64_t began = js_clock_mono_us();
-	struct js_server_info info;
-	int status, end = 0, lost;
-
-	cli_catch_signals();
-	options->foreground = 1;
-	if (next->n > 0 && cli_server_job_begin(cli, options) != 0)
-		return CLI_YES;
-	status = js_server_start(options, &info, &cli->error);
-	if (status < 0) {
-		status = fail_server(cli);
-		if (next->n > 0)
-			cli_server_job_end(cli, options, 0, 0);
-		cli_die_by_signal();
-		return status;
-	}
-	lost = try_login(cli, &info) != 0;
-	if (lost && cli_stop == 0) {
-		/* nobody could use it: stop it, and say why */
-		static const int now = 1;
-
-		status = fail_server(cli);
-		options->stop = &now;
-		cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
-		(void)js_server_wait(options, &info, &end, &cli->error);
-		if (next->n > 0)
-			cli_server_job_end(cli, options, 0, 0);
-		return status;
-	}
-	cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
-	if (!lost)
-		(void)print_started(cli, &info, "running");
-	if (next->n > 0 && cli_stop == 0)
-		cli_server_job_next(cli, options, next);
-	status = js_server_wait(options, &info, &end, &cli->error);
-	if (status != 0)
-		(void)fail_server(cli);
-	if (next->n > 0)
-		cli_server_job_end(cli, options, status == 0, js_clock_mono_us() - began);
-	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
-}
-
-/* The name of the account: the name of the file, without .cnf. */
-static int run_server_share(struct cli *cli, const struct js_server_options *options)
-{
-	struct js_server_info info;
-	char name[300];
-
-	if ((read_only == NULL) == (removed == NULL))
-		return cli_usage(cli, "give one of --read-only FILE and --remove NAME");
-	(void)snprintf(name, sizeof(name), "%s", removed != NULL ? removed : basename(read_only));
-	if (removed == NULL && strlen(name) > 4 && strcmp(name + strlen(name) - 4, ".cnf") == 0)
-		name[strlen(name) - 4] = '\0';
-	if (js_server_share(options, name, read_only, &info, &cli->error) != 0)
-		return fail_server(cli);
-	if (removed != NULL) {
-		cli_say(cli, "the account read-%s is gone", name);
-		return CLI_YES;
-	}
-	(void)snprintf(info.owner.client_file, sizeof(info.owner.client_file), "%s", read_only);
-	if (try_login(cli, &info) != 0)
-		return fail_server(cli);
-	if (!cli->quiet)
-		(void)printf(
-			"the account read-%s may only read\nhand over both files, to be kept in one directory, mode "
-			"600: %s and its certificate %.*s-ca.pem\n`jobstack server share --remove %s` ends it\n",
-			name, read_only, (int)(basename(read_only) - read_only + (long)strlen(name)), read_only, name);
-	return CLI_YES;
-}
-
-static int run_server_upgrade(struct cli *cli, const struct js_server_options *options)
-{
-	struct js_server_info info;
-	char kept[JS_LAYOUT_PATH];
 	int status;
 
+	(void)file;
 	cli_catch_signals();
-	status = js_server_upgrade(options, &info, kept, &cli->error);
-	if (status == 1) {
-		cli_say(cli, "nothing to upgrade: the data are of this version already");
-		return CLI_YES;
-	}
-	if (status < 0 || try_login(cli, &info) != 0)
-		return fail_server(cli);
-	cli_say(cli, "the data of the older version are in %s: remove them when all works", kept);
-	return print_started(cli, &info, "running");
+	status = server_start(s);
+	if (status >= 0 && server_try_login(s, s->client_file) == 0)
+		return server_started(s, status == 1 ? "already running" : "running");
+	return fail_or_die(s);
 }
 
-static int run_server_stop(struct cli *cli, const struct js_server_options *options)
+/* Starts the server in the foreground, and proves that clients can log in.  Returns 0; or the exit status, with the
+ * reason printed, and no server runs. */
+static int begin_run(struct server *s)
 {
-	struct js_server_info info;
-	int status, chain;
+	int status, end;
 
+	if (server_start(s) < 0)
+		return server_fail(s);
+	if (server_try_login(s, s->client_file) == 0)
+		(void)server_started(s, "running");
+	else if (cli_stop == 0) {
+		status = server_fail(s);
+		js_error_clear(&s->cli.error);
+		(void)server_wait(s, 1, &end);
+		return status;
+	}
+	js_error_clear(&s->cli.error); /* a signal has ended the login: the server is stopped as it would be later */
+	return 0;
+}
+
+static int verb_run(struct server *s, const char *file)
+{
+	int status, end = 0, is_job = s->next.n > 0;
+	int64_t began = js_clock_mono_us();
+
+	(void)file;
 	cli_catch_signals();
-	chain = cli_server_job_stop(cli, options);
-	status = chain < 0 ? chain : js_server_stop(options, &info, &cli->error);
-	if (status < 0) {
-		status = fail_server(cli);
+	s->foreground = 1;
+	if (is_job && chain_begin(s) != 0)
+		return CLI_YES;
+	status = begin_run(s);
+	if (status != 0) {
+		if (is_job)
+			chain_end(s, 0, 0);
 		cli_die_by_signal();
 		return status;
 	}
-	if (cli->json)
-		return print_server_json(&info);
-	if (!cli->quiet)
-		(void)printf(status == 1 && chain == 0 ? "not running: %s\n" : "stopped: %s\n", info.data);
+	if (is_job && cli_stop == 0)
+		chain_next(s);
+	if (server_wait(s, 0, &end) != 0) {
+		status = server_fail(s);
+		status = end != 0 ? end : status;
+	}
+	if (is_job)
+		chain_end(s, status == 0, js_clock_mono_us() - began);
+	return status;
+}
+
+static int verb_stop(struct server *s, const char *file)
+{
+	int status, chain;
+
+	(void)file;
+	cli_catch_signals();
+	chain = chain_stop(s);
+	status = chain < 0 ? chain : server_stop(s);
+	if (status < 0)
+		return fail_or_die(s);
+	if (s->cli.json)
+		return server_print_json(s);
+	if (!s->cli.quiet)
+		(void)printf(status == 1 && chain == 0 ? "not running: %s\n" : "stopped: %s\n", s->layout.dir);
 	return CLI_YES;
 }
 
-static int run_server_status(struct cli *cli, const struct js_server_options *options)
+static int verb_status(struct server *s, const char *file)
 {
-	struct js_server_info info;
-
-	if (js_server_status(options, &info, &cli->error) != 0)
-		return fail_server(cli);
-	if (cli->json && print_server_json(&info) != CLI_YES)
+	(void)file;
+	if (server_look(s) != 0)
+		return server_fail(s);
+	if (s->cli.json && server_print_json(s) != CLI_YES)
 		return CLI_BUG;
-	if (!cli->json && !cli->quiet)
-		print_status(&info);
-	return info.state == JS_SERVER_RUNNING ? CLI_YES : CLI_NO;
+	if (!s->cli.json && !s->cli.quiet)
+		server_print(s);
+	return s->state == SERVER_RUNNING ? CLI_YES : CLI_NO;
 }
 
-/* Replaces %h by the host's name.  (A job's node is unknown when it is submitted.) */
-static int expand_host(const char *bind, char *out, size_t size)
-{
-	const char *h = strstr(bind, "%h");
-	char host[256] = "";
+#define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit"
 
-	if (h == NULL || gethostname(host, sizeof(host) - 1) != 0)
-		return -1;
-	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
+static const struct verb {
+	const char *name;
+	int (*run)(struct server *s, const char *file);
+	int takes_file;
+} verbs[] = {{"start", verb_start, 0},	   {"run", verb_run, 0},       {"stop", verb_stop, 0},
+	     {"status", verb_status, 0},   {"backup", verb_backup, 1}, {"restore", verb_restore, 1},
+	     {"upgrade", verb_upgrade, 0}, {"move", verb_move, 1},     {"share", verb_share, 0}};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/* Puts the host's name in the place of %h in --bind.  (A job's node is not known when the job is submitted.) */
+static void expand_host(struct server *s)
+{
+	static char bind[300];
+	const char *h = s->bind != NULL ? strstr(s->bind, "%h") : NULL;
+	char host[256];
+
+	js_owner_host(host);
+	if (h != NULL &&
+	    snprintf(bind, sizeof(bind), "%.*s%s%s", (int)(h - s->bind), s->bind, host, h + 2) < (int)sizeof(bind))
+		s->bind = bind;
+}
+
+/* Reads the options, and finds the verb.  0, or the exit status. */
+static int parse_server(struct server *s, int argc, char **argv, const struct verb **verb)
+{
+	struct cli *cli = &s->cli;
+	int status = cli_parse(cli, &opts, argc, argv, NULL);
+
+	if (status != CLI_GO_ON)
+		return status;
+	if (cli->words_n == 0)
+		return cli_usage(cli, "give one of " VERBS);
+	if (strcmp(cli->words[0], "submit") == 0)
+		return cli_usage(cli, "put submit before its options: jobstack server submit [OPTION...]");
+	*verb = find_verb(cli->words[0]);
+	if (*verb == NULL)
+		return cli_usage(cli, "unknown argument \"%s\": give one of " VERBS, cli->words[0]);
+	if ((*verb)->takes_file && cli->words_n != 2)
+		return cli_usage(cli, "%s takes one file", cli->words[0]);
+	if (!(*verb)->takes_file && cli->words_n != 1)
+		return cli_usage(cli, "too many arguments after %s (give one of " VERBS ")", cli->words[0]);
+	cli->defaults_file = s->client_file; /* if it is given, the database is that of this file */
+	if (s->next.n > 0)
+		expand_host(s);
+	status = options_paths(s);
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 /* For `jobstack --spec`. */
@@ -401,41 +245,12 @@ static int print_spec(void)
 {
 	int status = cli_spec_table(&opts);
 
-	return status != CLI_YES ? status : cli_spec_table(&cli_server_submit_opts);
-}
-
-#define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit"
-
-static int takes_file(const char *verb)
-{
-	return strcmp(verb, "backup") == 0 || strcmp(verb, "restore") == 0 || strcmp(verb, "move") == 0;
-}
-
-static int parse_server(struct cli *cli, int argc, char **argv)
-{
-	int status = cli_parse(cli, &opts, argc, argv, NULL);
-
-	if (status != CLI_GO_ON)
-		return status;
-	server.port = (unsigned)port;
-	if (cli->words_n == 0)
-		return cli_usage(cli, "give one of " VERBS);
-	if (cli->words_n != (takes_file(cli->words[0]) ? 2 : 1))
-		return cli_usage(cli,
-				 takes_file(cli->words[0]) ? "%s takes one file"
-							   : "too many arguments after %s (give one of " VERBS ")",
-				 cli->words[0]);
-	given_file = server.client_file != NULL;
-	JS_TRY(cli_server_paths(cli, &server));
-	return CLI_GO_ON;
+	return status != CLI_YES ? status : cli_spec_table(&server_submit_opts);
 }
 
 int main(int argc, char **argv)
 {
-	extern char **environ;
-	struct cli cli;
-	const char *verb;
-	char bind[300];
+	const struct verb *verb;
 	int status;
 
 	js_file_hold_streams();
@@ -444,42 +259,9 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--spec") == 0)
 		return print_spec();
 	if (argc > 1 && strcmp(argv[1], "submit") == 0)
-		return cli_server_submit_main(argc - 1, argv + 1);
-	server = (struct js_server_options){.search_path = getenv("PATH"),
-					    .environment = environ,
-					    .stop = &cli_stop,
-					    .log = {.fn = print_server_log, .ctx = &cli}};
-	status = parse_server(&cli, argc, argv);
+		return server_submit_main(argc - 1, argv + 1);
+	status = parse_server(&server, argc, argv, &verb);
 	if (status != CLI_GO_ON)
 		return status;
-	if (given_file)
-		cli.defaults_file = server.client_file;
-	verb = cli.words[0];
-	if (again.n > 0 && server.bind != NULL && expand_host(server.bind, bind, sizeof(bind)) == 0)
-		server.bind = bind;
-	if (strcmp(verb, "start") == 0)
-		status = run_server_start(&cli, &server);
-	else if (strcmp(verb, "run") == 0)
-		status = run_server_run(&cli, &server, &again);
-	else if (strcmp(verb, "stop") == 0)
-		status = run_server_stop(&cli, &server);
-	else if (strcmp(verb, "status") == 0)
-		status = run_server_status(&cli, &server);
-	else if (strcmp(verb, "share") == 0)
-		status = run_server_share(&cli, &server);
-	else if (strcmp(verb, "upgrade") == 0)
-		status = run_server_upgrade(&cli, &server);
-	else if (strcmp(verb, "backup") == 0)
-		status = cli_server_backup(&cli, &server, cli.words[1]);
-	else if (strcmp(verb, "restore") == 0)
-		status = cli_server_restore(&cli, &server, cli.words[1], replace);
-	else if (strcmp(verb, "move") == 0)
-		status = cli_server_move(&cli, &server, cli.words[1], replace);
-	else
-		return cli_usage(&cli,
-				 strcmp(verb, "submit") == 0
-					 ? "put %s before its options: jobstack server submit [OPTION...]"
-					 : "unknown argument \"%s\": give one of " VERBS,
-				 verb);
-	return cli_end(&cli, status);
+	return cli_end(&server.cli, verb->run(&server, server.cli.words[1]));
 }

@@ -195,12 +195,12 @@ check "stop again says that it did not run" both 0 "not running" server a stop
 check "status says stopped" both 1 stopped server a status --json
 
 # ---- another port, another name
-port=$(cat "$T/a/port")
+port=$(owner a port)
 check "a second server takes the first one's port" gives 0 server b start --port "$port" --memory 32M
 before=$(sha256sum <"$T/a/tls/ca.pem")
 check "the first moves to another port" both 0 "another program uses the port" server a start
-check "which is kept" not test "$(cat "$T/a/port")" = "$port"
-check "the client file says so" grep -qx "port=$(cat "$T/a/port")" "$CNF"
+check "which is kept" not test "$(owner a port)" = "$port"
+check "the client file says so" grep -qx "port=$(owner a port)" "$CNF"
 gives 0 server a stop
 check "another address" gives 0 server a start --bind 127.0.0.2
 check "with another server's client file: said" both 0 "named another server" \
@@ -245,7 +245,7 @@ printf '127.0.0.1 localhost\n10.9.0.1 two-names\n10.9.0.2 two-names\n10.9.0.2 tw
 mount --bind "$T/hosts" /etc/hosts || exit
 server() { "$JOBSTACK" server "$@" --data "$T/a" --client-file "$T/a.d/client.cnf"; }
 server start -q --bind two-names || exit
-port=$(cat "$T/a/port")
+port=$(sed -n "s/^port=//p" "$T/a/owner")
 for i in 127.0.0.1 10.9.0.{1..3}; do if true <"/dev/tcp/$i/$port"; then echo "$i"; fi; done 2>/dev/null
 server stop -q
 END

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What is known of the server, and how it is shown.
+ */
+#include "server/server.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "server/chain.h"
+#include "view/amount.h"
+#include "view/json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GREET_US (2 * JS_SECOND_US)
+
+static const char *const state_word[] = {[SERVER_STOPPED] = "stopped",
+					 [SERVER_CRASHED] = "crashed",
+					 [SERVER_STARTING] = "starting",
+					 [SERVER_RUNNING] = "running",
+					 [SERVER_ELSEWHERE] = "elsewhere"};
+_Static_assert(sizeof(state_word) / sizeof(state_word[0]) == SERVER_STATES, "a word for each state");
+
+int server_look(struct server *s)
+{
+	char version[JS_NET_VERSION] = "";
+	enum js_owner_state owns;
+	int answers;
+
+	JS_TRY(js_owner_read(&s->layout, &s->owner, &owns, &s->cli.error));
+	/* a loopback address of another host would lead to a server of this one */
+	answers = (owns == JS_OWNER_ALIVE && js_net_greet(s->owner.listen, s->owner.port, GREET_US, version) == 0) ||
+		  (owns == JS_OWNER_ELSEWHERE && !js_net_loopback(s->owner.bind) &&
+		   js_net_greet(s->owner.bind, s->owner.port, GREET_US, version) == 0);
+	s->state = answers			? SERVER_RUNNING
+		   : owns == JS_OWNER_ALIVE	? SERVER_STARTING
+		   : owns == JS_OWNER_ELSEWHERE ? SERVER_ELSEWHERE
+		   : owns == JS_OWNER_GONE	? SERVER_CRASHED
+						: SERVER_STOPPED;
+	if (version[0] != '\0')
+		memcpy(s->owner.version, version, sizeof(s->owner.version));
+	return 0;
+}
+
+int server_elsewhere(struct server *s)
+{
+	return js_error_set(
+		&s->cli.error, JOBSTACK_ECONFLICT,
+		"%s belongs to the server on the host %s (pid %ld%s%s), and this host can't see whether it still runs",
+		s->layout.dir, s->owner.host, (long)s->owner.pid, s->owner.job[0] != '\0' ? ", Slurm job " : "",
+		s->owner.job);
+}
+
+int server_uptime(const struct server *s, int64_t *us)
+{
+	struct timespec now;
+	long hz = sysconf(_SC_CLK_TCK);
+	char host[256];
+
+	js_owner_host(host);
+	*us = -1;
+	if ((s->state != SERVER_RUNNING && s->state != SERVER_STARTING) || strcmp(host, s->owner.host) != 0 ||
+	    hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+		return 0;
+	*us = (int64_t)now.tv_sec * JS_SECOND_US + now.tv_nsec / 1000 - s->owner.start * (JS_SECOND_US / hz);
+	return 1;
+}
+
+/* A path as JSON; with '?' for bytes that are not UTF-8. */
+static json_t *path_json(const char *string)
+{
+	char text[JS_LAYOUT_PATH];
+	json_t *value = *string == '\0' ? json_null() : json_string(string);
+
+	if (value != NULL)
+		return value;
+	(void)snprintf(text, sizeof(text), "%s", string);
+	js_utf8_clean(text);
+	return json_string(text);
+}
+
+int server_print_json(const struct server *s)
+{
+	const struct js_owner *o = &s->owner;
+	struct js_who who = {.name = ""};
+	struct stat st;
+	struct chain chain;
+	int64_t up_us;
+
+	(void)server_uptime(s, &up_us);
+	chain_read(s->layout.dir, &chain);
+	if (stat(s->layout.data, &st) == 0)
+		(void)js_who_numbered(st.st_uid, &who, NULL);
+	return CLI_PRINT(KEY_TEXT("state", state_word[s->state]), KEY_FLAG("running", s->state == SERVER_RUNNING),
+			 KEY_JSON("host", path_json(o->host)), KEY_INT("pid", o->pid, o->pid > 0),
+			 KEY_JSON("bind", path_json(o->bind)), KEY_INT("port", o->port, o->port > 0),
+			 KEY_JSON("data", path_json(s->layout.dir)), KEY_JSON("client_file", path_json(o->client_file)),
+			 KEY_JSON("log", path_json(s->layout.log)), KEY_JSON("program", path_json(o->program)),
+			 KEY_JSON("version", path_json(o->version)), KEY_JSON("user", path_json(who.name)),
+			 KEY_TIME("started", o->began_us > 0 ? o->began_us : -1), KEY_SPAN("uptime_seconds", up_us),
+			 KEY_JSON("job", path_json(o->job)), KEY_JSON("jobs", path_json(chain.jobs)),
+			 KEY_COUNT("bytes", js_layout_size(s->layout.dir)));
+}
+
+void server_print_where(const struct server *s, const char *what)
+{
+	const struct js_owner *o = &s->owner;
+
+	(void)printf("%s: %s:%u (pid %ld on %s, version %s)\ndata: %s\nclients: %s\n", what, o->bind, o->port,
+		     (long)o->pid, o->host, o->version, s->layout.dir, o->client_file);
+	if (o->job[0] != '\0')
+		(void)printf("job: %s\n", o->job);
+}
+
+int server_started(struct server *s, const char *what)
+{
+	if (s->cli.json)
+		return server_print_json(s);
+	if (!s->cli.quiet)
+		server_print_where(s, what);
+	(void)fflush(stdout);
+	return CLI_YES;
+}
+
+/* The jobs of `server submit`, except the one that runs the server. */
+static void print_waiting_jobs(const struct server *s)
+{
+	struct chain chain;
+	char *rest = chain.jobs, *job;
+
+	chain_read(s->layout.dir, &chain);
+	while ((job = strsep(&rest, " ")) != NULL)
+		if (*job != '\0' && strcmp(job, s->owner.job) != 0)
+			(void)printf("waiting: job %s\n", job);
+}
+
+void server_print(const struct server *s)
+{
+	const struct js_owner *o = &s->owner;
+	uint64_t bytes = js_layout_size(s->layout.dir);
+	const char *job_log =
+		s->state == SERVER_STOPPED || s->state == SERVER_CRASHED ? chain_last_log(s->layout.dir) : NULL;
+	int64_t up_us;
+
+	if (s->state == SERVER_STOPPED)
+		(void)printf("stopped\ndata: %s%s\n", s->layout.dir, bytes == 0 ? " (none yet)" : "");
+	else if (s->state == SERVER_CRASHED)
+		(void)printf("crashed (pid %ld is gone): the next start recovers the data\ndata: %s\n", (long)o->pid,
+			     s->layout.dir);
+	else if (s->state == SERVER_ELSEWHERE)
+		(void)printf("unknown: the server is on the host %s (pid %ld, %s:%u), and this host can't see it\n"
+			     "data: %s\n",
+			     o->host, (long)o->pid, o->bind, o->port, s->layout.dir);
+	else
+		server_print_where(s, state_word[s->state]);
+	if (server_uptime(s, &up_us))
+		(void)printf("up: %s, since %s\n", view_duration(up_us).text, view_moment(o->began_us).text);
+	print_waiting_jobs(s);
+	if (job_log != NULL)
+		(void)printf("log of the last job: %s\n", job_log);
+	if (bytes > 0)
+		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)bytes / 1048576.0, s->layout.log);
+}
+
+int server_try_login(struct server *s, const char *file)
+{
+	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
+	struct jobstack *handle = NULL;
+	int status;
+
+	options.defaults_file = file;
+	status = jobstack_open(&handle, &options, &s->cli.error);
+	jobstack_free(handle);
+	return status;
+}
+
+/* The data are an older MariaDB's: says how to upgrade them with the options of this call.  A job's address is its
+ * node's, and the upgrade runs elsewhere. */
+static int fail_old_data(struct server *s)
+{
+	struct cli *cli = &s->cli;
+	struct cli_words line = {0};
+	struct js_buf text = {0};
+
+	(void)cli_words_split(&line, "jobstack server upgrade");
+	for (int i = 1; i < cli->argc; i++)
+		if (cli->argv[i] != cli->words[0] && strncmp(cli->argv[i], "--again=", 8) != 0 &&
+		    (s->next.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
+			cli_words_add(&line, cli->argv[i]);
+	cli_words_quote(&text, &line);
+	cli_tell(cli, "%s: `%s` keeps a copy of the data and starts it", cli->error.text,
+		 text.failed || line.failed ? "jobstack server upgrade" : text.data);
+	if (s->next.n > 0)
+		cli_say(cli, "type that on a login node, then `jobstack server stop`, and `jobstack server submit` "
+			     "with its options as before");
+	cli_words_free(&line);
+	js_buf_free(&text);
+	return CLI_NO;
+}
+
+int server_fail(struct server *s)
+{
+	struct cli *cli = &s->cli;
+
+	if (cli->error.server_errno == JS_WHY_OLD_DATA)
+		return fail_old_data(s);
+	if (cli->error.code != JOBSTACK_ENODB)
+		return cli_fail(cli);
+	cli_tell(cli, "%s%s", cli->error.text,
+		 js_error_is_disk(cli->error.server_errno) ? "; free space, then repeat the command" : "");
+	return CLI_NODB;
+}
