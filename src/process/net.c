@@ -221,12 +221,11 @@ int js_net_greet(const char *host, unsigned port, int64_t limit_us, char version
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
 	int64_t until = js_clock_mono_us() + limit_us;
-	char service[16], name[256];
+	char service[16];
 	int status = -1;
 
 	(void)snprintf(service, sizeof(service), "%u", port);
-	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(host, ","), host);
-	if (getaddrinfo(strcmp(name, "*") == 0 ? "127.0.0.1" : name, service, &hints, &list) != 0)
+	if (getaddrinfo(host, service, &hints, &list) != 0)
 		return -1;
 	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
 		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -39,9 +39,8 @@ int js_net_port_free(const struct js_net *net, unsigned port);
 /* Finds a free port outside of the range for outgoing connections. */
 int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack_error *error);
 
-/* Connects to HOST (the first of a list; "*": this machine) and waits at most LIMIT_US for the greeting of a MySQL or
- * MariaDB server.  Returns 0 and its VERSION, which is "" if it refused the connection with an error (it has too many);
- * or -1. */
+/* Connects to HOST and waits at most LIMIT_US for the greeting of a MySQL or MariaDB server.  Returns 0 and its
+ * VERSION, which is "" if it refused the connection with an error (it has too many); or -1. */
 int js_net_greet(const char *host, unsigned port, int64_t limit_us, char version[JS_NET_VERSION]);
 
 /* 1 if HOST is a loopback address or localhost. */

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROOF_US (900 * JS_SECOND_US) /* so long a failed node has time to return, or to be declared down by Slurm */
@@ -62,22 +61,20 @@ int chain_write(const char *dir, const char *jobs, const char *cluster)
 const char *chain_last_log(const char *dir)
 {
 	static char newest[JS_LAYOUT_PATH + 32];
-	struct timespec when = {0};
-	struct stat st;
+	unsigned long long last = 0;
 	glob_t g;
 
-	newest[0] = '\0';
 	if (glob(chain_beside(dir, ".job-*.log"), 0, NULL, &g) != 0)
 		return NULL;
-	for (size_t i = 0; i < g.gl_pathc; i++)
-		if (stat(g.gl_pathv[i], &st) == 0 &&
-		    (st.st_mtim.tv_sec > when.tv_sec ||
-		     (st.st_mtim.tv_sec == when.tv_sec && st.st_mtim.tv_nsec > when.tv_nsec))) {
-			when = st.st_mtim;
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		unsigned long long number = strtoull(strrchr(g.gl_pathv[i], '-') + 1, NULL, 10);
+
+		if (number > last)
 			(void)snprintf(newest, sizeof(newest), "%s", g.gl_pathv[i]);
-		}
+		last = number > last ? number : last;
+	}
 	globfree(&g);
-	return newest[0] != '\0' ? newest : NULL;
+	return last > 0 ? newest : NULL;
 }
 
 const char *chain_cluster(void)
@@ -164,7 +161,7 @@ static int is_in_chain(const struct server *s)
 static int another_job_serves(struct server *s)
 {
 	return server_look(s) == 0 && s->owner.job[0] != '\0' && strcmp(s->owner.job, s->job) != 0 &&
-	       s->state != SERVER_STOPPED && s->state != SERVER_CRASHED;
+	       s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED;
 }
 
 int chain_begin(struct server *s)
@@ -333,9 +330,9 @@ static int await_job(struct server *s, const char *job)
 
 	for (;;) {
 		JS_TRY(server_look(s));
-		if (s->state == SERVER_STOPPED)
+		if (s->state == JS_OWNER_STOPPED)
 			return 1;
-		gone = s->state != SERVER_CRASHED ? 0 : gone != 0 ? gone : js_clock_mono_us();
+		gone = s->state != JS_OWNER_CRASHED ? 0 : gone != 0 ? gone : js_clock_mono_us();
 		if (gone != 0 && js_clock_mono_us() - gone > GONE_US)
 			return js_error_set(
 				error, JOBSTACK_ENODB,
@@ -363,7 +360,7 @@ int chain_stop(struct server *s)
 	if (chain.jobs[0] == '\0')
 		return 0;
 	JS_TRY(refuse_other_cluster(s, &chain));
-	if (s->state != SERVER_STOPPED)
+	if (s->state != JS_OWNER_STOPPED)
 		memcpy(job, s->owner.job, sizeof(job));
 	cancel_others(s, job);
 	if (job[0] == '\0')

@@ -13,7 +13,6 @@
 #include "view/words.h"
 
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,9 +168,10 @@ static void begin_verb(struct server *s)
 	js_error_clear(&s->cli.error);
 }
 
-int verb_backup(struct server *s, const char *file)
+int verb_backup(struct server *s)
 {
 	struct cli *cli = &s->cli;
+	const char *file = cli->words[1];
 	struct place p;
 	struct stat st;
 	int status;
@@ -217,12 +217,10 @@ static int keep_replaced(struct place *p, struct server *s, const char *file, ch
 {
 	struct jobstack_error *error = &p->cli->error;
 	struct stat had, given;
-	char dir[JS_LAYOUT_PATH];
 	int status;
 
 	(void)snprintf(kept, JS_LAYOUT_PATH, "%s", chain_beside(s->layout.dir, ".replaced"));
-	(void)snprintf(dir, sizeof(dir), "%s", kept);
-	(void)js_file_mkdirs(dirname(dir), 0700); /* the database need not be that of our server */
+	(void)js_file_make_parent(kept, 0700); /* the database need not be that of our server */
 	if (stat(kept, &had) == 0 && stat(file, &given) == 0 && had.st_dev == given.st_dev &&
 	    had.st_ino == given.st_ino)
 		status = js_error_set(error, JOBSTACK_ECONFLICT,
@@ -257,9 +255,10 @@ static void put_back(struct place *p, const char *kept)
 			 p->cli->defaults_file != NULL ? p->cli->defaults_file : "");
 }
 
-int verb_restore(struct server *s, const char *file)
+int verb_restore(struct server *s)
 {
 	struct cli *cli = &s->cli;
+	const char *file = cli->words[1];
 	char kept[JS_LAYOUT_PATH] = "";
 	struct place p;
 	int status;
@@ -345,9 +344,10 @@ static int fill_other(struct place *from, struct place *to, const char *kept)
 	return status;
 }
 
-int verb_move(struct server *s, const char *file)
+int verb_move(struct server *s)
 {
 	struct cli *cli = &s->cli, other = *cli;
+	const char *file = cli->words[1];
 	struct place from = {0}, to = {0};
 	char here[600], there[600], kept[JS_LAYOUT_PATH], name[JS_LAYOUT_PATH];
 	int status;

@@ -20,7 +20,6 @@
 
 #define INSTALL_LIMIT_US (900 * JS_SECOND_US) /* shared file systems are slow with many small files */
 #define COPY_LIMIT_US (3600 * JS_SECOND_US)
-#define ARGS_MAX 16
 #define DISK_MB 200 /* what fresh data takes, about */
 
 /* Flushes the new directory FROM to disk, and then renames it: its final name says that it is complete. */
@@ -55,50 +54,43 @@ static int make_whole(struct server *s, const char *to, int (*fill)(struct serve
 	return status;
 }
 
-/* The installer's arguments, and the space for those that are made up. */
-struct arguments {
-	const char *argv[ARGS_MAX + 1];
-	char datadir[JS_LAYOUT_PATH + 16], basedir[JS_LAYOUT_PATH + 16], user[100], bootstrap[JS_LAYOUT_PATH + 32];
-	char failed[JS_LAYOUT_PATH + 64];
-};
-
-static void fill_installer_arguments(struct arguments *a, const struct server *s, const char *dir)
+static void add_installer_words(struct cli_words *words, const struct server *s, const char *dir)
 {
 	const struct js_program *program = &s->program;
-	const char *basedir = program->basedir[0] != '\0' ? a->basedir : NULL;
-	const char *user = s->who.name[0] != '\0' ? a->user : NULL;
-	const char *const mysql[ARGS_MAX] = {program->path, "--no-defaults", "--initialize-insecure", a->datadir,
-					     /* the compiled-in directory need not exist */
-					     "--secure-file-priv=NULL", basedir};
-	const char *const mariadb[ARGS_MAX] = {
-		program->installer, "--no-defaults", a->datadir, "--auth-root-authentication-method=socket",
-		"--skip-test-db",
-		/* its data directory: in /tmp any other server of this user that starts deletes its temporary tables */
-		"--tmpdir=.", "--force", /* this host's name need not be known to the resolver */
-		basedir != NULL ? basedir : user, basedir != NULL ? user : NULL};
 
-	(void)snprintf(a->datadir, sizeof(a->datadir), "--datadir=%s", dir);
-	(void)snprintf(a->basedir, sizeof(a->basedir), "--basedir=%s", program->basedir);
-	(void)snprintf(a->user, sizeof(a->user), "--auth-root-socket-user=%s", s->who.name);
-	/* else the installer would run the server in its default place */
-	(void)snprintf(a->bootstrap, sizeof(a->bootstrap), "MYSQLD_BOOTSTRAP=%s", program->path);
-	(void)snprintf(a->failed, sizeof(a->failed), "could not initialise the data in %s", s->layout.dir);
-	memcpy(a->argv, program->mysql ? mysql : mariadb, sizeof(mysql));
-	a->argv[ARGS_MAX] = NULL;
+	cli_words_add(words, program->mysql ? program->path : program->installer);
+	cli_words_add(words, "--no-defaults");
+	cli_words_format(words, "--datadir=%s", dir);
+	if (program->basedir[0] != '\0')
+		cli_words_format(words, "--basedir=%s", program->basedir);
+	if (program->mysql) {
+		cli_words_add(words, "--initialize-insecure");
+		cli_words_add(words, "--secure-file-priv=NULL"); /* the compiled-in directory need not exist */
+		return;
+	}
+	/* --tmpdir is its data directory: in /tmp any other server of this user that starts deletes its temporary
+	 * tables.  --force: this host's name need not be known to the resolver. */
+	(void)cli_words_split(words, "--auth-root-authentication-method=socket --skip-test-db --tmpdir=. --force");
+	if (s->who.name[0] != '\0')
+		cli_words_format(words, "--auth-root-socket-user=%s", s->who.name);
 }
 
 static int run_installer(struct server *s, const char *dir)
 {
-	struct arguments a;
-	const struct js_tool tool = {.argv = a.argv,
-				     .who = &s->who,
-				     .dir = dir,
-				     .variable = a.bootstrap,
-				     .limit_us = INSTALL_LIMIT_US,
-				     .failed = a.failed};
+	char server[JS_LAYOUT_PATH + 32], failed[JS_LAYOUT_PATH + 64];
+	struct cli_words words = {0};
+	struct js_tool tool = {
+		.who = &s->who, .dir = dir, .variable = server, .limit_us = INSTALL_LIMIT_US, .failed = failed};
+	int status;
 
-	fill_installer_arguments(&a, s, dir);
-	return js_program_run(&s->cli, &tool, s->layout.dir);
+	add_installer_words(&words, s, dir);
+	/* else the installer would run the server in its default place */
+	(void)snprintf(server, sizeof(server), "MYSQLD_BOOTSTRAP=%s", s->program.path);
+	(void)snprintf(failed, sizeof(failed), "could not initialise the data in %s", s->layout.dir);
+	tool.argv = (const char *const *)words.at;
+	status = words.failed ? js_error_memory(&s->cli.error) : js_program_run(&s->cli, &tool, s->layout.dir);
+	cli_words_free(&words);
+	return status;
 }
 
 int server_install(struct server *s)
@@ -128,7 +120,6 @@ static int run_copy(struct server *s, const char *dir)
 
 int server_data_copy(struct server *s, const char *to)
 {
-	js_layout_sweep(s->layout.dir, "data.new.", &s->who);
 	return make_whole(s, to, run_copy);
 }
 

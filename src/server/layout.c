@@ -172,7 +172,7 @@ static int try_access(const void *dir)
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;
-	int status, fd, reach;
+	int status, fd;
 
 	js_who_self(&us);
 	JS_TRY(claim_directory(layout, who, error));
@@ -183,12 +183,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
 	JS_THEN(status, check_data_owner(layout, who, error));
 	JS_THEN(status, make_subdirectory(layout->run, who, 0700, error));
-	reach = status == 0 && who->change ? js_who_call(who, try_access, layout->run) : 0;
-	if (reach < 0)
-		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
-				      "can't start a process to check whether the user %s can reach %s: %s", who->name,
-				      layout->run, js_error_process_words(errno));
-	else if (reach != 0)
+	if (status == 0 && who->change && js_who_call(who, try_access, layout->run) > 0)
 		status = js_error_set(error, JOBSTACK_EPERM,
 				      "the user %s can't reach %s: give each directory above it the mode o+x, or "
 				      "choose another --data",

@@ -6,7 +6,7 @@
  *     DIR/jobstack.lock   the lock; also the sign that DIR is a server's directory
  *     DIR/data            the server's data (the server's user's)
  *     DIR/run             its socket and temporary tables (the server's user's)
- *     DIR/tls             CA, server certificate, keys; `names` lists the names in the certificate
+ *     DIR/tls             CA, server certificate, keys
  *     DIR/owner           which process on which host serves DIR; removed by a clean stop
  *     DIR/password        the password of the database user jobstack
  *     DIR/my.cnf          the server's settings; in comments, what later starts use again
@@ -31,7 +31,7 @@
 	PATH(lock, "jobstack.lock") PATH(data, "data") PATH(run, "run") PATH(tls, "tls") PATH(owner, "owner") \
 	PATH(password, "password") PATH(config, "my.cnf") PATH(init, "init.sql") \
 	PATH(root, "root.cnf") PATH(log, "error.log") PATH(ca, "tls/ca.pem") PATH(ca_key, "tls/ca-key.pem") \
-	PATH(cert, "tls/server.pem") PATH(key, "tls/server-key.pem") PATH(names, "tls/names")
+	PATH(cert, "tls/server.pem") PATH(key, "tls/server-key.pem")
 #define JS_LAYOUT_MEMBER(name, file) char name[JS_LAYOUT_PATH];
 /* clang-format on */
 

@@ -78,19 +78,6 @@ void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 			cli_tell(cli, "| %.*s", (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
-/* Whether one of the N WORDS is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not in "error
- * 1226". */
-static int contains_any(const char *text, const char *const words[], size_t n)
-{
-	for (size_t i = 0; text != NULL && i < n; i++)
-		for (const char *p = text; (p = strcasestr(p, words[i])) != NULL;) {
-			p += strlen(words[i]);
-			if (!isdigit((unsigned char)*p))
-				return 1;
-		}
-	return 0;
-}
-
 int js_logfile_says_full(const char *text)
 {
 	/* 28: no space; 122: the quota is full; 135: a table can't grow */
@@ -108,7 +95,13 @@ int js_logfile_says_full(const char *text)
 					    "Errcode: 122",
 					    "errno: 135"};
 
-	return contains_any(text, words, sizeof(words) / sizeof(words[0]));
+	for (size_t i = 0; text != NULL && i < sizeof(words) / sizeof(words[0]); i++)
+		for (const char *p = text; (p = strcasestr(p, words[i])) != NULL;) {
+			p += strlen(words[i]);
+			if (!isdigit((unsigned char)*p)) /* "error 122" is not in "error 1226" */
+				return 1;
+		}
+	return 0;
 }
 
 int js_logfile_full(const char *dir, const char *text)
@@ -116,27 +109,13 @@ int js_logfile_full(const char *dir, const char *text)
 	return js_logfile_says_full(text) || js_layout_full(dir, FULL_MB);
 }
 
-/* The same of the log from OFFSET on. */
-static int log_contains(const char *path, int64_t offset, const char *const words[], size_t n)
-{
-	struct js_buf text = {0};
-	int found;
-
-	js_logfile_read(path, offset, &text);
-	found = contains_any(text.data, words, n);
-	js_buf_free(&text);
-	return found;
-}
-
 int js_logfile_waits_for_space(const char *path, int64_t offset)
 {
-	return log_contains(path, offset, (const char *const[]){"waiting for someone to free"}, 1);
-}
+	struct js_buf text = {0};
+	int waits;
 
-int js_logfile_recovered(const char *path, int64_t offset)
-{
-	static const char *const words[] = {"Starting crash recovery", "was not shutdown normally",
-					    "Starting XA crash recovery"};
-
-	return log_contains(path, offset, words, sizeof(words) / sizeof(words[0]));
+	js_logfile_read(path, offset, &text);
+	waits = text.data != NULL && strcasestr(text.data, "waiting for someone to free") != NULL;
+	js_buf_free(&text);
+	return waits;
 }

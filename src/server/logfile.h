@@ -25,7 +25,5 @@ void js_logfile_tell(const struct cli *cli, const char *text, int lines);
 int js_logfile_says_full(const char *text);
 int js_logfile_full(const char *dir, const char *text);
 
-/* 1 if the log, from OFFSET on, says that the server waits for space on the disk; that InnoDB recovered from a crash.
- */
+/* 1 if the log, from OFFSET on, says that the server waits for space on the disk. */
 int js_logfile_waits_for_space(const char *path, int64_t offset);
-int js_logfile_recovered(const char *path, int64_t offset);

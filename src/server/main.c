@@ -94,11 +94,10 @@ static int fail_or_die(struct server *s)
 	return status;
 }
 
-static int verb_start(struct server *s, const char *file)
+static int verb_start(struct server *s)
 {
 	int status;
 
-	(void)file;
 	cli_catch_signals();
 	status = server_start(s);
 	if (status >= 0 && server_try_login(s, s->client_file) == 0)
@@ -126,12 +125,11 @@ static int begin_run(struct server *s)
 	return 0;
 }
 
-static int verb_run(struct server *s, const char *file)
+static int verb_run(struct server *s)
 {
 	int status, end = 0, is_job = s->next.n > 0;
 	int64_t began = js_clock_mono_us();
 
-	(void)file;
 	cli_catch_signals();
 	s->foreground = 1;
 	if (is_job && chain_begin(s) != 0)
@@ -154,11 +152,10 @@ static int verb_run(struct server *s, const char *file)
 	return status;
 }
 
-static int verb_stop(struct server *s, const char *file)
+static int verb_stop(struct server *s)
 {
 	int status, chain;
 
-	(void)file;
 	cli_catch_signals();
 	chain = chain_stop(s);
 	status = chain < 0 ? chain : server_stop(s);
@@ -171,23 +168,22 @@ static int verb_stop(struct server *s, const char *file)
 	return CLI_YES;
 }
 
-static int verb_status(struct server *s, const char *file)
+static int verb_status(struct server *s)
 {
-	(void)file;
 	if (server_look(s) != 0)
 		return server_fail(s);
 	if (s->cli.json && server_print_json(s) != CLI_YES)
 		return CLI_BUG;
 	if (!s->cli.json && !s->cli.quiet)
 		server_print(s);
-	return s->state == SERVER_RUNNING ? CLI_YES : CLI_NO;
+	return s->state == JS_OWNER_ANSWERS ? CLI_YES : CLI_NO;
 }
 
 #define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit"
 
 static const struct verb {
 	const char *name;
-	int (*run)(struct server *s, const char *file);
+	int (*run)(struct server *s);
 	int takes_file;
 } verbs[] = {{"start", verb_start, 0},	   {"run", verb_run, 0},       {"stop", verb_stop, 0},
 	     {"status", verb_status, 0},   {"backup", verb_backup, 1}, {"restore", verb_restore, 1},
@@ -263,5 +259,5 @@ int main(int argc, char **argv)
 	status = parse_server(&server, argc, argv, &verb);
 	if (status != CLI_GO_ON)
 		return status;
-	return cli_end(&server.cli, verb->run(&server, server.cli.words[1]));
+	return cli_end(&server.cli, verb->run(&server));
 }

@@ -32,15 +32,6 @@
 #define SERVER_PORT_WORDS "a number from 1 to 65535"
 #define SERVER_PASSWORD 49 /* the size of a password */
 
-enum server_state {
-	SERVER_STOPPED,
-	SERVER_CRASHED,	 /* ended without a clean stop: the next start recovers */
-	SERVER_STARTING, /* its process lives, but does not answer */
-	SERVER_RUNNING,
-	SERVER_ELSEWHERE, /* on another host, and unknown whether it runs */
-	SERVER_STATES
-};
-
 /* Options of a start that hold for later ones. */
 struct server_kept {
 	char bind[256];	 /* "": none */
@@ -62,7 +53,7 @@ struct server {
 	struct js_who who;
 	struct js_program program;
 	struct js_owner owner; /* the record of the server that runs, or ran last; all 0: never */
-	enum server_state state;
+	enum js_owner_state state;
 	/* for a start */
 	const char *job, *cluster; /* the Slurm job that we are in, for the record; or NULL */
 	const char *ended_job;	   /* the server on another host was in this job, which has ended; or NULL */
@@ -138,16 +129,17 @@ int server_data_check(struct server *s);
 int server_data_copy(struct server *s, const char *to);
 int server_data_note(struct server *s);
 
-/* tls.c: makes a CA, and a server certificate for this host's names and for s->net's, unless both exist already.  The
+/* tls.c: makes a server certificate for this host's names and for s->net's, and a CA unless that exists already.  The
  * server's key is its user's, the CA's is ours. */
 int server_certificates(struct server *s);
 
-/* The verbs; FILE is the word behind the verb, of `move` the option file of the other server. */
-int verb_upgrade(struct server *s, const char *file);
-int verb_share(struct server *s, const char *file);
-int verb_backup(struct server *s, const char *file);
-int verb_restore(struct server *s, const char *file);
-int verb_move(struct server *s, const char *file);
+/* The verbs.  The word behind the verb is s->cli.words[1]: the file of a backup, or for `move` the option file of the
+ * other server. */
+int verb_upgrade(struct server *s);
+int verb_share(struct server *s);
+int verb_backup(struct server *s);
+int verb_restore(struct server *s);
+int verb_move(struct server *s);
 
 /* submit.c: a subcommand with options of its own; argv[0] is "submit". */
 extern const struct js_opts server_submit_opts;

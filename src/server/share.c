@@ -77,12 +77,11 @@ static int make_account(struct server *s, const char *name, const char *path)
 }
 
 /* The name of the account is the name of the file, without .cnf. */
-int verb_share(struct server *s, const char *file)
+int verb_share(struct server *s)
 {
 	char name[300], path[JS_LAYOUT_PATH];
 	size_t len;
 
-	(void)file;
 	if ((s->read_only == NULL) == (s->removed == NULL))
 		return cli_usage(&s->cli, "give one of --read-only FILE and --remove NAME");
 	(void)snprintf(name, sizeof(name), "%s", s->removed != NULL ? s->removed : basename(s->read_only));

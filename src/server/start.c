@@ -69,13 +69,13 @@ static int choose_socket(struct server *s)
 	return 0;
 }
 
-/* Chooses the requested port, else the last one, else a new one; not AVOID. */
-static int choose_port(struct server *s, unsigned avoid)
+/* Chooses the requested port, else the last one, else a new one. */
+static int choose_port(struct server *s)
 {
 	unsigned port = (unsigned)(s->port != 0 ? s->port : s->had.port);
 
 	s->owner.port = port;
-	if (port == 0 || port == avoid || !js_net_port_free(&s->net, port)) {
+	if (port == 0 || !js_net_port_free(&s->net, port)) {
 		if (s->port != 0)
 			return js_error_set(&s->cli.error, JOBSTACK_ECONFLICT, "the port %u on %s can't be used: %s",
 					    port, s->net.host, strerror(errno));
@@ -90,24 +90,22 @@ static int choose_port(struct server *s, unsigned avoid)
 
 int server_address(struct server *s)
 {
-	struct server_kept kept;
+	int uses_kept = s->bind == NULL && s->job == NULL && s->had.bind[0] != '\0';
 
-	config_read_kept(&s->layout, &kept);
-	if (s->bind != NULL || s->job != NULL || kept.bind[0] == '\0')
+	if (!uses_kept)
 		return js_net_resolve(s->bind != NULL ? s->bind : SERVER_BIND, &s->net, &s->cli.error);
-	if (js_net_resolve(kept.bind, &s->net, NULL) == 0)
+	if (js_net_resolve(s->had.bind, &s->net, NULL) == 0)
 		return 0;
 	return js_error_set(&s->cli.error, JOBSTACK_EUSAGE,
 			    "%s, the address of the last start, is not this host's: give --bind HOST, such as --bind "
 			    "\"$(hostname)\"",
-			    kept.bind);
+			    s->had.bind);
 }
 
 /* Takes what was not given now from the last start, and keeps what was given.  The jobs of `server submit` do neither,
  * but for the port: each is given all its options, and its address is that of its node. */
 static int complete_options(struct server *s)
 {
-	config_read_kept(&s->layout, &s->had);
 	s->kept = s->had;
 	if (s->job == NULL && s->memory != 0)
 		s->kept.memory = s->memory;
@@ -150,7 +148,7 @@ static void warn_of_low_limits(const struct server *s)
 		      {RLIMIT_NPROC, CONFIG_CONNECTIONS + 100, "processes (ulimit -Hu)"}};
 	struct rlimit r;
 
-	for (size_t i = 0; i < 2 && geteuid() != 0; i++)
+	for (size_t i = 0; i < 2; i++)
 		if (getrlimit(limits[i].resource, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
 		    r.rlim_max < limits[i].least)
 			cli_tell(&s->cli, "the limit of %lu %s is too low for %d connections at once",
@@ -159,21 +157,15 @@ static void warn_of_low_limits(const struct server *s)
 
 /* ------------------------------------------------------------------------------------------------- the process */
 
-static void raise_files(void)
+/* Raises a limit of this process to WANT, as far as it may. */
+static void raise_limit(int resource, rlim_t want)
 {
-	const rlim_t want = CONFIG_FILES;
-	const struct rlimit more = {.rlim_cur = want, .rlim_max = want};
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < want &&
-	    (r.rlim_max >= want || geteuid() != 0 || setrlimit(RLIMIT_NOFILE, &more) != 0)) {
-		r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
-		(void)setrlimit(RLIMIT_NOFILE, &r);
-	}
-	if (getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_cur < r.rlim_max) { /* one thread per connection */
-		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NPROC, &r);
-	}
+	if (getrlimit(resource, &r) != 0 || r.rlim_cur >= want)
+		return;
+	r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
+	(void)setrlimit(resource, &r);
 }
 
 /* In the server's process, before its program is executed.  The lock that our parent holds is open here, too: whatever
@@ -186,7 +178,8 @@ static const char *enter_server(const void *arg)
 	js_owner_identify(&owner, getpid());
 	if (js_owner_write(&s->layout, &owner, NULL) != 0)
 		return "writing the file `owner`";
-	raise_files();
+	raise_limit(RLIMIT_NOFILE, CONFIG_FILES);
+	raise_limit(RLIMIT_NPROC, RLIM_INFINITY); /* one thread per connection */
 	return js_who_enter(&s->who, NULL);
 }
 
@@ -250,7 +243,7 @@ static int await_greeting(struct server *s)
 	char version[JS_NET_VERSION];
 	int end;
 
-	while (js_net_greet(s->owner.listen, s->owner.port, GREET_US, version) != 0 || version[0] == '\0') {
+	while (js_net_greet(s->owner.bind, s->owner.port, GREET_US, version) != 0 || version[0] == '\0') {
 		int64_t now = js_clock_mono_us();
 
 		if (server_has_ended(s, &end))
@@ -284,48 +277,21 @@ static void stop_child(struct server *s)
 	s->child = 0;
 }
 
-/* Cleans up after a failed start: the process, the file with the password, and the record. */
+/* Cleans up after a failed start: the process, the file with the password, the record, and what was not to be kept. */
 static void clean_up_start(struct server *s)
 {
+	struct jobstack_error why = s->cli.error;
 	enum js_owner_state state;
 	struct js_owner left;
 
 	if (s->child)
 		stop_child(s);
 	(void)unlink(s->layout.init);
-	if (js_owner_read(&s->layout, &left, &state, NULL) == 0 && state == JS_OWNER_GONE)
+	if (js_owner_read(&s->layout, &left, &state, NULL) == 0 && state == JS_OWNER_CRASHED)
 		(void)unlink(s->layout.owner);
-}
-
-/* Tries to start the server on the chosen port.  Returns 1 if another program took the port meanwhile. */
-static int try_port(struct server *s)
-{
-	int status = config_write(s, &s->kept), is_lost;
-
-	JS_THEN(status, config_write_init(s));
-	JS_THEN(status, launch_server(s));
-	JS_THEN(status, await_greeting(s));
-	if (status == 0)
-		return 0;
-	is_lost = status == JOBSTACK_ENODB && !s->child && s->port == 0 && !js_net_port_free(&s->net, s->owner.port);
-	clean_up_start(s);
-	return is_lost ? 1 : status;
-}
-
-static int try_ports(struct server *s)
-{
-	unsigned avoid = 0;
-
-	for (int i = 0; i < 3; i++) {
-		int status = choose_port(s, avoid);
-
-		JS_THEN(status, try_port(s));
-		if (status != 1)
-			return status;
-		avoid = s->owner.port;
-		js_error_clear(&s->cli.error);
-	}
-	return js_error_set(&s->cli.error, JOBSTACK_ENODB, "no free port: other programs took each chosen port first");
+	(void)config_write(s, &s->had);
+	js_owner_sweep(&s->owner);
+	s->cli.error = why;
 }
 
 /* ---------------------------------------------------------------------------------------------------- the start */
@@ -351,7 +317,6 @@ static void fill_record(struct server *s)
 	struct js_owner *o = &s->owner;
 
 	memcpy(o->bind, s->net.host, sizeof(o->bind));
-	memcpy(o->listen, s->net.listen, sizeof(o->listen));
 	memcpy(o->program, s->program.path, sizeof(o->program));
 	memcpy(o->version, s->program.text, sizeof(o->version));
 	(void)snprintf(o->client_file, sizeof(o->client_file), "%s", s->client_file);
@@ -364,25 +329,29 @@ static int start_new_server(struct server *s)
 {
 	int status;
 
+	if (s->state == JS_OWNER_CRASHED) {
+		cli_tell(&s->cli, "the last server (pid %ld) did not stop cleanly: this start recovers its data",
+			 (long)s->owner.pid);
+		js_owner_remove(&s->layout, &s->owner); /* and its socket directory */
+	}
+	memset(&s->owner, 0, sizeof(s->owner));
 	JS_TRY(complete_options(s));
 	check_addresses(s);
 	warn_of_low_limits(s);
 	JS_TRY(server_data_check(s));
 	JS_TRY(server_install(s));
 	JS_TRY(server_certificates(s));
+	JS_TRY(choose_port(s));
 	JS_TRY(choose_socket(s));
 	fill_record(s);
-	status = try_ports(s);
-	if (status != 0) { /* what did not work is not kept */
-		struct jobstack_error why = s->cli.error;
-
-		(void)config_write(s, &s->had);
-		s->cli.error = why;
-		js_owner_sweep(&s->owner);
+	status = config_write(s, &s->kept);
+	JS_THEN(status, config_write_init(s));
+	JS_THEN(status, launch_server(s));
+	JS_THEN(status, await_greeting(s));
+	if (status != 0) {
+		clean_up_start(s);
 		return status;
 	}
-	if (js_logfile_recovered(s->layout.log, s->owner.log_offset))
-		cli_tell(&s->cli, "the server had crashed or been killed; all committed data is recovered");
 	return finish_start(s);
 }
 
@@ -426,9 +395,7 @@ int server_prepare(struct server *s)
 {
 	struct jobstack_error *error = &s->cli.error;
 
-	if (s->memory != 0 && s->memory < SERVER_MEMORY_MIN)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
-				    (int)(SERVER_MEMORY_MIN >> 20));
+	config_read_kept(&s->layout, &s->had);
 	JS_TRY(js_layout_who(&s->layout, s->user, &s->who, error));
 	if (s->bind != NULL)
 		JS_TRY(js_net_resolve(s->bind, &s->net, error));
@@ -438,29 +405,20 @@ int server_prepare(struct server *s)
 
 int server_serve(struct server *s)
 {
-	enum js_owner_state state;
-	int status = config_password(s);
+	int was_alive, status = config_password(s);
 
-	JS_THEN(status, js_owner_read(&s->layout, &s->owner, &state, &s->cli.error));
-	if (status == 0 && state == JS_OWNER_ELSEWHERE)
+	JS_THEN(status, js_owner_read(&s->layout, &s->owner, &s->state, &s->cli.error));
+	was_alive = s->state == JS_OWNER_ALIVE;
+	if (status == 0 && s->state == JS_OWNER_ELSEWHERE)
 		status = take_over(s);
-	if (status == 0 && state == JS_OWNER_ALIVE)
-		status = join_running_server(s);
-	else if (status == 0) {
-		if (state == JS_OWNER_GONE) {
-			cli_tell(&s->cli, "the last server (pid %ld) did not stop cleanly: recovering its data",
-				 (long)s->owner.pid);
-			js_owner_remove(&s->layout, &s->owner); /* and its socket directory */
-		}
-		memset(&s->owner, 0, sizeof(s->owner));
-		status = start_new_server(s);
-	}
+	if (status == 0)
+		status = was_alive ? join_running_server(s) : start_new_server(s);
 	explicit_bzero(s->password, sizeof(s->password));
 	if (status != 0)
 		return status;
-	s->state = SERVER_RUNNING;
+	s->state = JS_OWNER_ANSWERS;
 	(void)snprintf(s->owner.client_file, sizeof(s->owner.client_file), "%s", s->client_file);
-	return state == JS_OWNER_ALIVE;
+	return was_alive;
 }
 
 int server_start(struct server *s)

@@ -14,34 +14,25 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #define GREET_US (2 * JS_SECOND_US)
 
-static const char *const state_word[] = {[SERVER_STOPPED] = "stopped",
-					 [SERVER_CRASHED] = "crashed",
-					 [SERVER_STARTING] = "starting",
-					 [SERVER_RUNNING] = "running",
-					 [SERVER_ELSEWHERE] = "elsewhere"};
-_Static_assert(sizeof(state_word) / sizeof(state_word[0]) == SERVER_STATES, "a word for each state");
+static const char *const state_word[] = {[JS_OWNER_STOPPED] = "stopped",
+					 [JS_OWNER_CRASHED] = "crashed",
+					 [JS_OWNER_ALIVE] = "starting",
+					 [JS_OWNER_ANSWERS] = "running",
+					 [JS_OWNER_ELSEWHERE] = "elsewhere"};
+_Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_OWNER_STATES, "a word for each state");
 
 int server_look(struct server *s)
 {
 	char version[JS_NET_VERSION] = "";
-	enum js_owner_state owns;
-	int answers;
 
-	JS_TRY(js_owner_read(&s->layout, &s->owner, &owns, &s->cli.error));
+	JS_TRY(js_owner_read(&s->layout, &s->owner, &s->state, &s->cli.error));
 	/* a loopback address of another host would lead to a server of this one */
-	answers = (owns == JS_OWNER_ALIVE && js_net_greet(s->owner.listen, s->owner.port, GREET_US, version) == 0) ||
-		  (owns == JS_OWNER_ELSEWHERE && !js_net_loopback(s->owner.bind) &&
-		   js_net_greet(s->owner.bind, s->owner.port, GREET_US, version) == 0);
-	s->state = answers			? SERVER_RUNNING
-		   : owns == JS_OWNER_ALIVE	? SERVER_STARTING
-		   : owns == JS_OWNER_ELSEWHERE ? SERVER_ELSEWHERE
-		   : owns == JS_OWNER_GONE	? SERVER_CRASHED
-						: SERVER_STOPPED;
+	if ((s->state == JS_OWNER_ALIVE || (s->state == JS_OWNER_ELSEWHERE && !js_net_loopback(s->owner.bind))) &&
+	    js_net_greet(s->owner.bind, s->owner.port, GREET_US, version) == 0)
+		s->state = JS_OWNER_ANSWERS;
 	if (version[0] != '\0')
 		memcpy(s->owner.version, version, sizeof(s->owner.version));
 	return 0;
@@ -58,16 +49,13 @@ int server_elsewhere(struct server *s)
 
 int server_uptime(const struct server *s, int64_t *us)
 {
-	struct timespec now;
-	long hz = sysconf(_SC_CLK_TCK);
 	char host[256];
 
 	js_owner_host(host);
 	*us = -1;
-	if ((s->state != SERVER_RUNNING && s->state != SERVER_STARTING) || strcmp(host, s->owner.host) != 0 ||
-	    hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+	if ((s->state != JS_OWNER_ANSWERS && s->state != JS_OWNER_ALIVE) || strcmp(host, s->owner.host) != 0)
 		return 0;
-	*us = (int64_t)now.tv_sec * JS_SECOND_US + now.tv_nsec / 1000 - s->owner.start * (JS_SECOND_US / hz);
+	*us = js_clock_wall_us() - s->owner.began_us;
 	return 1;
 }
 
@@ -96,7 +84,7 @@ int server_print_json(const struct server *s)
 	chain_read(s->layout.dir, &chain);
 	if (stat(s->layout.data, &st) == 0)
 		(void)js_who_numbered(st.st_uid, &who, NULL);
-	return CLI_PRINT(KEY_TEXT("state", state_word[s->state]), KEY_FLAG("running", s->state == SERVER_RUNNING),
+	return CLI_PRINT(KEY_TEXT("state", state_word[s->state]), KEY_FLAG("running", s->state == JS_OWNER_ANSWERS),
 			 KEY_JSON("host", path_json(o->host)), KEY_INT("pid", o->pid, o->pid > 0),
 			 KEY_JSON("bind", path_json(o->bind)), KEY_INT("port", o->port, o->port > 0),
 			 KEY_JSON("data", path_json(s->layout.dir)), KEY_JSON("client_file", path_json(o->client_file)),
@@ -144,15 +132,15 @@ void server_print(const struct server *s)
 	const struct js_owner *o = &s->owner;
 	uint64_t bytes = js_layout_size(s->layout.dir);
 	const char *job_log =
-		s->state == SERVER_STOPPED || s->state == SERVER_CRASHED ? chain_last_log(s->layout.dir) : NULL;
+		s->state == JS_OWNER_STOPPED || s->state == JS_OWNER_CRASHED ? chain_last_log(s->layout.dir) : NULL;
 	int64_t up_us;
 
-	if (s->state == SERVER_STOPPED)
+	if (s->state == JS_OWNER_STOPPED)
 		(void)printf("stopped\ndata: %s%s\n", s->layout.dir, bytes == 0 ? " (none yet)" : "");
-	else if (s->state == SERVER_CRASHED)
+	else if (s->state == JS_OWNER_CRASHED)
 		(void)printf("crashed (pid %ld is gone): the next start recovers the data\ndata: %s\n", (long)o->pid,
 			     s->layout.dir);
-	else if (s->state == SERVER_ELSEWHERE)
+	else if (s->state == JS_OWNER_ELSEWHERE)
 		(void)printf("unknown: the server is on the host %s (pid %ld, %s:%u), and this host can't see it\n"
 			     "data: %s\n",
 			     o->host, (long)o->pid, o->bind, o->port, s->layout.dir);

@@ -62,21 +62,21 @@ static int stop_process(struct server *s)
 
 int server_end(struct server *s)
 {
-	enum js_owner_state owns;
+	int status = js_owner_read(&s->layout, &s->owner, &s->state, &s->cli.error);
 
-	JS_TRY(js_owner_read(&s->layout, &s->owner, &owns, &s->cli.error));
-	if (owns == JS_OWNER_ELSEWHERE)
-		return server_elsewhere(s);
-	s->state = SERVER_STOPPED;
-	/* a record that is left stays, so that the next start knows of the crash */
-	return owns == JS_OWNER_ALIVE ? stop_process(s) : 1;
+	if (status == 0 && s->state == JS_OWNER_ELSEWHERE)
+		status = server_elsewhere(s);
+	else if (status == 0) /* a record that is left stays, so that the next start knows of the crash */
+		status = s->state == JS_OWNER_ALIVE ? stop_process(s) : 1;
+	s->state = JS_OWNER_STOPPED;
+	return status;
 }
 
 int server_stop(struct server *s)
 {
 	int status, lock;
 
-	s->state = SERVER_STOPPED;
+	s->state = JS_OWNER_STOPPED;
 	if (js_layout_exists(&s->layout) == 0)
 		return 1;
 	lock = js_layout_lock(&s->layout, &s->cli);
@@ -99,7 +99,7 @@ static void remove_ended_record(struct server *s)
 	cli_stop = signal_number;
 	if (lock < 0)
 		js_error_clear(&s->cli.error);
-	else if (js_owner_read(&s->layout, &owner, &owns, NULL) == 0 && owns == JS_OWNER_GONE &&
+	else if (js_owner_read(&s->layout, &owner, &owns, NULL) == 0 && owns == JS_OWNER_CRASHED &&
 		 owner.pid == s->owner.pid && owner.start == s->owner.start)
 		js_owner_remove(&s->layout, &owner);
 	if (lock >= 0)

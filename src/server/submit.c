@@ -20,43 +20,26 @@
  * send it up to a minute early. */
 #define STOP_S 120
 
-enum { PORT = CLI_OWN, MEMORY };
-
 static struct request {
 	struct server s;
-	struct cli_words mine, passed, run; /* our options as typed; sbatch's; those of `server run` */
+	struct cli_words mine, passed; /* our options as typed; sbatch's */
 	char script[JS_LAYOUT_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
 } request;
 
-/* Checks the value of an option of `server run`, and keeps the option for its command line. */
-static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	uint64_t n = 0;
-	const char *word;
-	int status = cli_take(cli,
-			      key == PORT     ? CLI_NUMBER(&n, 1, 65535, SERVER_PORT_WORDS)
-			      : key == MEMORY ? CLI_BY(options_take_memory, &n)
-					      : CLI_NAME(&word),
-			      key, arg);
-
-	cli_words_format(ctx, "--%s=%s", cli_option(cli, key)->name, arg);
-	return status;
-}
-
 static const struct js_opt table[] = {
 	{0, "data", "DIR", "the server's directory, which all nodes must see (default: as for start)",
 	 CLI_NAME(&request.s.data)},
 	{0, "bind", "HOST", "the name at which clients reach the node; %h is its host name\n(default: %h)",
-	 CLI_BY(take_run_option, &request.run)},
-	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)",
-	 CLI_BY(take_run_option, &request.run)},
+	 CLI_NAME(&request.s.bind)},
+	{0, "port", "N", "the TCP port (default: a free one, kept for later starts)",
+	 CLI_NUMBER(&request.s.port, 1, 65535, SERVER_PORT_WORDS)},
 	{0, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)",
-	 CLI_BY(take_run_option, &request.run)},
+	 CLI_NAME(&request.s.program_file)},
 	{0, "client-file", "FILE", "write the option file for clients here (default: as for start)",
 	 CLI_NAME(&request.s.client_file)},
-	{MEMORY, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(take_run_option, &request.run)},
+	{0, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(options_take_memory, &request.s.memory)},
 	{0, "wait", "D",
 	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended",
 	 CLI_TIME(&request.wait_us, 1, "a duration such as 90, 15m or 2h")},
@@ -145,6 +128,17 @@ static void add_sbatch_options(const struct request *r, struct cli_words *words)
 	cli_words_all(words, &r->passed);
 }
 
+/* Appends those of our options that are the server's. */
+static void add_run_options(const struct request *r, struct cli_words *line)
+{
+	static const char *const names[] = {"--bind=", "--port=", "--program=", "--memory="};
+
+	for (size_t i = 1; i < r->mine.n; i++)
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+			if (strncmp(r->mine.at[i], names[n], strlen(names[n])) == 0)
+				cli_words_add(line, r->mine.at[i]);
+}
+
 static void write_server_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
 {
 	struct cli_words line = {0};
@@ -155,7 +149,7 @@ static void write_server_script(const struct request *r, const struct cli_words 
 	cli_words_format(&line, "--data=%s", r->s.layout.dir);
 	cli_words_format(&line, "--client-file=%s", r->s.client_file);
 	cli_words_add(&line, "--bind=%h");
-	cli_words_all(&line, &r->run);
+	add_run_options(r, &line);
 	for (size_t i = 0; i < call->n; i++)
 		cli_words_format(&line, "--again=%s", call->at[i]);
 	js_buf_printf(out,
@@ -178,7 +172,7 @@ static int refuse_second_server(struct request *r)
 	if (server_look(s) != 0)
 		return cli_fail(&s->cli);
 	chain_read(s->layout.dir, &chain);
-	if (s->state != SERVER_STOPPED && s->state != SERVER_CRASHED)
+	if (s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED)
 		cli_tell(&s->cli,
 			 "the server of %s is already running, or may be, on %s%s%s: `jobstack server stop --data %s` "
 			 "stops it",
@@ -219,7 +213,7 @@ static int wait_for_server(struct request *r, const char *job)
 	for (;;) {
 		if (server_look(s) != 0)
 			return cli_fail(&s->cli);
-		if (s->state == SERVER_RUNNING && strcmp(s->owner.job, job) == 0 &&
+		if (s->state == JS_OWNER_ANSWERS && strcmp(s->owner.job, job) == 0 &&
 		    server_try_login(s, s->client_file) == 0)
 			break;
 		js_error_clear(&s->cli.error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * CA and server certificate.  Promises: others can never read the keys, not even for a moment.  If it is killed, the
- * next call repairs what is incomplete: the file `names`, which says that all is complete, is removed first and written
- * last.
+ * CA and server certificate.  Promises: others can never read the keys, not even for a moment.  The CA stays; each
+ * start makes a new server certificate, for the names of this host and this start, so nothing is left of a start that
+ * was killed.
  *
  * The certificates are valid from 2000 to 2049, so that a compute node with a wrong clock can work, and no queue stops
  * years later because a certificate has expired.  The CA is only for this server, and its key is beside the data
@@ -57,21 +57,6 @@ static int is_plain_name(const char *name)
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
 }
 
-/* Adds "KIND:NAME", once. */
-static void add_certificate_name(struct js_buf *san, const char *kind, const char *name)
-{
-	char item[300];
-	const char *at = san->data;
-
-	(void)snprintf(item, sizeof(item), "%s:%.256s", kind, name);
-	while (at != NULL && (at = strstr(at, item)) != NULL) {
-		at += strlen(item);
-		if (*at == ',' || *at == '\0')
-			return;
-	}
-	js_buf_printf(san, "%s%s", san->len > 0 ? "," : "", item);
-}
-
 /* The names that the certificate must have.  An IPv4 address is listed as a DNS name, too, since connectors with an old
  * OpenSSL compare only those. */
 static void list_certificate_names(const struct js_net *net, struct js_buf *san)
@@ -79,22 +64,19 @@ static void list_certificate_names(const struct js_net *net, struct js_buf *san)
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_CANONNAME}, *list = NULL;
 	char host[256];
 
-	add_certificate_name(san, "DNS", "localhost");
-	add_certificate_name(san, "IP", "127.0.0.1");
-	add_certificate_name(san, "DNS", "127.0.0.1");
-	add_certificate_name(san, "IP", "::1");
+	js_buf_str(san, "DNS:localhost,IP:127.0.0.1,DNS:127.0.0.1,IP:::1");
 	js_owner_host(host);
 	if (is_plain_name(host))
-		add_certificate_name(san, "DNS", host);
+		js_buf_printf(san, ",DNS:%s", host);
 	if (getaddrinfo(host, NULL, &hints, &list) == 0) {
 		if (list->ai_canonname != NULL && is_plain_name(list->ai_canonname))
-			add_certificate_name(san, "DNS", list->ai_canonname);
+			js_buf_printf(san, ",DNS:%s", list->ai_canonname);
 		freeaddrinfo(list);
 	}
 	if (net->is_address)
-		add_certificate_name(san, "IP", net->host);
+		js_buf_printf(san, ",IP:%s", net->host);
 	if (is_plain_name(net->host))
-		add_certificate_name(san, "DNS", net->host);
+		js_buf_printf(san, ",DNS:%s", net->host);
 }
 
 static EVP_PKEY *make_key(void)
@@ -208,44 +190,35 @@ static int read_ca(struct server *s, struct pair *ca)
 	return ca->cert != NULL && ca->key != NULL ? 0 : fail_openssl(s, s->layout.ca);
 }
 
-/* With a CA of its own, unless it has one. */
-static int make_server_certificate(struct server *s, int has_ca, const char *names)
+/* Makes the server's certificate, signed by CA. */
+static int make_server_pair(struct server *s, const struct pair *ca, struct pair *own)
 {
-	const struct extension extensions[] = {{NID_basic_constraints, "critical,CA:FALSE"},
-					       {NID_key_usage, "critical,digitalSignature"},
-					       {NID_ext_key_usage, "serverAuth"},
-					       {NID_authority_key_identifier, "keyid"},
-					       {NID_subject_alt_name, names},
-					       {0, NULL}};
-	struct pair ca = {0}, own = {0};
+	struct js_buf names = {0};
+	struct extension extensions[] = {{NID_basic_constraints, "critical,CA:FALSE"},
+					 {NID_key_usage, "critical,digitalSignature"},
+					 {NID_ext_key_usage, "serverAuth"},
+					 {NID_authority_key_identifier, "keyid"},
+					 {NID_subject_alt_name, NULL},
+					 {0, NULL}};
 	int status;
 
-	(void)unlink(s->layout.names);
-	status = has_ca ? read_ca(s, &ca) : make_ca(s, &ca);
-	JS_THEN(status, make_pair(s, "jobstack server", extensions, &ca, &own));
-	JS_THEN(status, write_pair(s, &own, s->layout.cert, s->layout.key, &s->who));
-	if (status == 0 && js_file_replace(s->layout.names, 0600, names, strlen(names)) != 0)
-		status = js_error_file(&s->cli.error, "%s can't be written", s->layout.names);
-	free_pair(&own);
-	free_pair(&ca);
+	list_certificate_names(&s->net, &names);
+	extensions[4].value = names.data;
+	status = names.failed ? js_error_memory(&s->cli.error) : make_pair(s, "jobstack server", extensions, ca, own);
+	js_buf_free(&names);
 	return status;
 }
 
 int server_certificates(struct server *s)
 {
 	const struct js_layout *layout = &s->layout;
-	struct js_buf names = {0}, had = {0};
-	int status = 0, has_ca = access(layout->ca, R_OK) == 0 && access(layout->ca_key, R_OK) == 0;
+	struct pair ca = {0}, own = {0};
+	int status =
+		access(layout->ca, R_OK) == 0 && access(layout->ca_key, R_OK) == 0 ? read_ca(s, &ca) : make_ca(s, &ca);
 
-	list_certificate_names(&s->net, &names);
-	if (names.failed || names.data == NULL)
-		status = js_error_memory(&s->cli.error);
-	else if (!has_ca || access(layout->cert, R_OK) != 0 || access(layout->key, R_OK) != 0 ||
-		 js_file_read(layout->names, &had) != 0 || had.data == NULL || strcmp(had.data, names.data) != 0)
-		status = make_server_certificate(s, has_ca, names.data);
-	else if (s->who.change && lchown(layout->key, s->who.uid, s->who.gid) != 0)
-		status = js_error_file(&s->cli.error, "%s", layout->key);
-	js_buf_free(&had);
-	js_buf_free(&names);
+	JS_THEN(status, make_server_pair(s, &ca, &own));
+	JS_THEN(status, write_pair(s, &own, layout->cert, layout->key, &s->who));
+	free_pair(&own);
+	free_pair(&ca);
 	return status;
 }

@@ -78,11 +78,10 @@ static int check_upgrade(struct server *s, const char *kept)
 static void put_back(struct server *s, const char *kept, const char *text, const char *older)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	enum js_owner_state owns;
 	char failed[JS_LAYOUT_PATH];
 
 	js_layout_join(failed, s->layout.dir, "data.new.failed"); /* which the next start removes */
-	if (js_owner_read(&s->layout, &s->owner, &owns, &ignored) == 0 && owns == JS_OWNER_ALIVE)
+	if (js_owner_read(&s->layout, &s->owner, &s->state, &ignored) == 0 && s->state == JS_OWNER_ALIVE)
 		cli_tell(&s->cli, "the newer server runs, so nothing is put back; the data of %s are in %s", text,
 			 kept);
 	else if (renameat2(AT_FDCWD, kept, AT_FDCWD, s->layout.data, RENAME_EXCHANGE) == 0 && rename(kept, failed) == 0)
@@ -120,12 +119,11 @@ static int upgrade_data(struct server *s, const char *kept, const char *text)
 	return status;
 }
 
-int verb_upgrade(struct server *s, const char *file)
+int verb_upgrade(struct server *s)
 {
 	char text[64], name[80], kept[JS_LAYOUT_PATH], bind[sizeof(s->owner.bind)];
 	int status, lock = -1, is_older;
 
-	(void)file;
 	status = server_prepare(s);
 	JS_THEN(status, server_look(s));
 	if (status == 0 && (server_data_version(s, text) == 0 || s->program.mysql))
