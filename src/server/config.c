@@ -219,23 +219,19 @@ static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 int config_check_client(const char *path, struct jobstack_error *error)
 {
 	char copy[JS_LAYOUT_PATH], *dir;
-	struct js_buf t = {0};
-	int status = 0;
+	struct stat st;
 
-	memcpy(copy, path, strlen(path) + 1);
+	(void)snprintf(copy, sizeof(copy), "%s", path);
 	dir = dirname(copy);
 	if (js_file_mkdirs(dir, 0700) != 0 || access(dir, W_OK | X_OK) != 0)
 		return js_error_access(error, "the directory %s for the client's option file can't be used", dir);
-	if (js_file_read(path, &t) != 0) {
-		if (errno != ENOENT)
-			status = js_error_access(error, "%s can't be read", path);
-	} else if (t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) != 0)
-		status = js_error_set(
-			error, JOBSTACK_ECONFLICT,
-			"%s exists and was not written by jobstack server: move it away, or give another --client-file",
-			path);
-	js_buf_wipe(&t);
-	return status;
+	if (access(path, R_OK) != 0)
+		return errno == ENOENT ? 0 : js_error_access(error, "%s can't be read", path);
+	if (stat(path, &st) != 0 || st.st_size == 0 || js_home_is_servers(path))
+		return 0;
+	return js_error_set(
+		error, JOBSTACK_ECONFLICT,
+		"%s exists and was not written by jobstack server: move it away, or give another --client-file", path);
 }
 
 int config_server_of(const char *client_file, const char **data)

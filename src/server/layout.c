@@ -69,22 +69,27 @@ int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_err
 int js_layout_who(const struct js_layout *layout, const char *user, struct js_who *who, struct jobstack_error *error)
 {
 	struct stat st;
+	int has_data = lstat(layout->data, &st) == 0 && st.st_uid != 0;
 
 	if (geteuid() != 0) {
 		js_who_self(who);
-		if (user != NULL && strcmp(user, who->name) != 0)
-			return js_error_set(error, JOBSTACK_EPERM, "only root can run the server as another user (%s)",
-					    user);
-		return 0;
+		return user == NULL || strcmp(user, who->name) == 0
+			       ? 0
+			       : js_error_set(error, JOBSTACK_EPERM,
+					      "only root can run the server as another user (%s)", user);
 	}
-	if (user != NULL)
-		return js_who_named(user, who, error);
 	/* the owner of existing data decides, so that a later start needs no --user */
-	if (lstat(layout->data, &st) == 0 && st.st_uid != 0)
+	if (user == NULL && has_data)
 		return js_who_numbered(st.st_uid, who, error);
-	if (js_who_named("mysql", who, NULL) == 0)
-		return 0;
-	return js_who_named("nobody", who, error);
+	if (user == NULL)
+		return js_who_named("mysql", who, NULL) == 0 ? 0 : js_who_named("nobody", who, error);
+	JS_TRY(js_who_named(user, who, error));
+	if (has_data && st.st_uid != who->uid)
+		return js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the data in %s belongs to the user with the number %lu: the server can't run as %s",
+			layout->data, (unsigned long)st.st_uid, user);
+	return 0;
 }
 
 /* Whether the directory PATH can be read and is empty. */
@@ -148,21 +153,6 @@ static int claim_directory(const struct js_layout *layout, const struct js_who *
 	return 0;
 }
 
-/* Refuses existing data that does not belong to WHO. */
-static int check_data_owner(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
-{
-	struct js_who other;
-	struct stat st;
-
-	if (lstat(layout->data, &st) != 0 || st.st_uid == who->uid)
-		return 0;
-	if (js_who_numbered(st.st_uid, &other, NULL) != 0)
-		(void)snprintf(other.name, sizeof(other.name), "%lu", (unsigned long)st.st_uid);
-	return js_error_set(error, JOBSTACK_ECONFLICT,
-			    "the data in %s belongs to the user %s: the server can't run as %s", layout->data,
-			    other.name, who->name);
-}
-
 /* 0 if we may enter the directory and write in it. */
 static int try_access(const void *dir)
 {
@@ -181,7 +171,6 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		return js_error_access(error, "%s can't be made", layout->lock);
 	(void)close(fd);
 	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
-	JS_THEN(status, check_data_owner(layout, who, error));
 	JS_THEN(status, make_subdirectory(layout->run, who, 0700, error));
 	if (status == 0 && who->change && js_who_call(who, try_access, layout->run) > 0)
 		status = js_error_set(error, JOBSTACK_EPERM,

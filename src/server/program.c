@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "server/logfile.h"
 
-#include <glob.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,11 +18,10 @@
 
 #define VERSION_LIMIT_US (30 * JS_SECOND_US)
 
-/* Places of servers that are usually not in $PATH. */
-static const char *const places[] = {
-	"/usr/sbin",	  "/usr/libexec",	  "/usr/local/sbin",	    "/usr/local/libexec",
-	"/usr/local/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin", "/usr/bin",
-	"/opt/*/bin",	  "/opt/*/sbin",	  "/opt/*/*/bin",	    "/opt/rh/*/root/usr/libexec"};
+/* Where servers are that are not in $PATH. */
+#define USUAL                                                                                                          \
+	"/usr/sbin:/usr/libexec:/usr/local/sbin:/usr/local/libexec:/usr/local/bin:/usr/local/mysql/bin:/usr/local/"    \
+	"mariadb/bin:/usr/bin"
 
 static int is_program(const char *path)
 {
@@ -32,17 +30,13 @@ static int is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Looks in the server's archive, if that is here, and in $PATH. */
-static int search_path(const char *name, char out[JS_LAYOUT_PATH])
+/* Looks for NAME in the directories of LIST (may be NULL). */
+static int search_list(const char *list, const char *name, char out[JS_LAYOUT_PATH])
 {
-	const char *at = getenv("PATH");
 	struct js_buf file = {0};
-	int found;
+	int found = 0;
 
-	found = snprintf(out, JS_LAYOUT_PATH, "%s/" CLI_SERVER_ARCHIVE "/bin/%s", js_child_program_dir(), name) <
-			JS_LAYOUT_PATH &&
-		is_program(out);
-	while (!found && at != NULL && js_child_next_path(&at, name, &file) > 0) {
+	while (!found && list != NULL && js_child_next_path(&list, name, &file) > 0) {
 		/* relative directories in a search path are ignored: they are mistakes, or traps */
 		found = file.data[0] == '/' && file.len < JS_LAYOUT_PATH && is_program(file.data);
 		if (found)
@@ -52,23 +46,18 @@ static int search_path(const char *name, char out[JS_LAYOUT_PATH])
 	return found;
 }
 
-static int search_places(const char *name, char out[JS_LAYOUT_PATH])
+/* Looks for the first of NAMES in the server's archive, if that is here, then in $PATH, then in the usual places. */
+static int search_names(const char *const names[], char out[JS_LAYOUT_PATH])
 {
-	int found = 0;
+	char archive[PATH_MAX + 64];
+	const char *const lists[] = {archive, getenv("PATH"), USUAL};
 
-	for (size_t i = 0; !found && i < sizeof(places) / sizeof(places[0]); i++) {
-		glob_t g;
-
-		if (glob(places[i], 0, NULL, &g) != 0)
-			continue;
-		/* the last one has the newest version in its name */
-		for (size_t k = g.gl_pathc; !found && k > 0; k--) {
-			js_layout_join(out, g.gl_pathv[k - 1], name);
-			found = is_program(out);
-		}
-		globfree(&g);
-	}
-	return found;
+	(void)snprintf(archive, sizeof(archive), "%s/" CLI_SERVER_ARCHIVE "/bin", js_child_program_dir());
+	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
+		for (size_t n = 0; names[n] != NULL; n++)
+			if (search_list(lists[l], names[n], out))
+				return 1;
+	return 0;
 }
 
 /* Looks where the package of the server SERVER has its client programs. */
@@ -85,10 +74,7 @@ int js_program_client(const char *server, const char *const names[], char out[JS
 	for (size_t i = 0; names[i] != NULL; i++)
 		if (search_beside(server, names[i], out))
 			return 0;
-	for (size_t i = 0; names[i] != NULL; i++)
-		if (search_path(names[i], out) || search_places(names[i], out))
-			return 0;
-	return -1;
+	return search_names(names, out) ? 0 : -1;
 }
 
 /* The directory into which a server was unpacked, if it is not /usr.  The server finds its messages by it. */
@@ -202,6 +188,8 @@ static int ask_version(const struct js_who *who, struct js_program *program, str
 int js_program_find(const char *given, const struct js_who *who, struct js_program *program,
 		    struct jobstack_error *error)
 {
+	const char *const ours[] = {"mariadbd", "mysqld", NULL}, *const theirs[] = {given, NULL};
+
 	memset(program, 0, sizeof(*program));
 	if (given != NULL && strchr(given, '/') != NULL) {
 		JS_TRY(js_layout_absolute(program->path, given, error));
@@ -209,10 +197,9 @@ int js_program_find(const char *given, const struct js_who *who, struct js_progr
 			return js_error_set(error, JOBSTACK_EFILE,
 					    "the server program %s does not exist or is not executable", given);
 	} else if (given != NULL) {
-		if (!search_path(given, program->path) && !search_places(given, program->path))
+		if (!search_names(theirs, program->path))
 			return js_error_set(error, JOBSTACK_EFILE, "the server program %s was not found", given);
-	} else if (!search_path("mariadbd", program->path) && !search_path("mysqld", program->path) &&
-		   !search_places("mariadbd", program->path) && !search_places("mysqld", program->path))
+	} else if (!search_names(ours, program->path))
 		return js_error_set(error, JOBSTACK_EFILE,
 				    "no MariaDB or MySQL server (mariadbd, mysqld) was found: install mariadb-server "
 				    "(Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf install "

@@ -4,6 +4,7 @@
  *
  *     main.c      the options and the verbs           layout.c    the server's directory, and its lock
  *     state.c     what is known of the server         owner.c     the record of the process that serves it
+ *     show.c      that as text and JSON               options.c   paths and sizes that were given, or their defaults
  *     start.c     starts the server                   program.c   finds programs, and runs them
  *     stop.c      stops it, or waits for its end      who.c       the user that the server runs as
  *     upgrade.c   serves the data by a newer server   install.c   the data: made, copied, their version
@@ -70,19 +71,21 @@ int server_look(struct server *s);
 /* Fills in the error that another host has the directory.  Returns ECONFLICT. */
 int server_elsewhere(struct server *s);
 
-/* 1 if the server runs on this host, and since when, in microseconds; else 0. */
+/* 1 if the server runs on this host, and for how long, in microseconds; else 0. */
 int server_uptime(const struct server *s, int64_t *us);
-
-/* Prints the state; what the record says of a server that is WHAT ("running"); the state as JSON. */
-void server_print(const struct server *s);
-void server_print_where(const struct server *s, const char *what);
-int server_print_json(const struct server *s);
 
 /* Logs in with the option file FILE, to prove that clients can. */
 int server_try_login(struct server *s, const char *file);
 
 /* Prints s->cli.error, and returns the exit status.  It is cli_fail without the advice to start a server. */
 int server_fail(struct server *s);
+
+/* show.c: prints the state; the state as JSON. */
+void server_print(const struct server *s);
+int server_print_json(const struct server *s);
+
+/* Prints what was started, of which the record says that it is WHAT ("running").  Returns the exit status. */
+int server_started(struct server *s, const char *what);
 
 /* start.c: checks all that can be checked before anything is changed, and finds the program. */
 int server_prepare(struct server *s);
@@ -144,6 +147,3 @@ int verb_move(struct server *s);
 /* submit.c: a subcommand with options of its own; argv[0] is "submit". */
 extern const struct js_opts server_submit_opts;
 int server_submit_main(int argc, char **argv);
-
-/* Prints what was started, and returns the exit status. */
-int server_started(struct server *s, const char *what);

@@ -423,7 +423,7 @@ int server_serve(struct server *s)
 
 int server_start(struct server *s)
 {
-	int lock, status = server_prepare(s);
+	int lock = -1, status = server_prepare(s);
 
 	JS_THEN(status, js_layout_prepare(&s->layout, &s->who, &s->cli.error));
 	JS_THEN(status, lock = js_layout_lock(&s->layout, &s->cli));
