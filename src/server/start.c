@@ -158,7 +158,7 @@ static void warn_of_low_limits(const struct server *s)
 /* ------------------------------------------------------------------------------------------------- the process */
 
 /* Raises a limit of this process to WANT, as far as it may. */
-static void raise_limit(int resource, rlim_t want)
+static void raise_limit(unsigned resource, rlim_t want)
 {
 	struct rlimit r;
 
