@@ -173,7 +173,7 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 		"--loose-set-gtid-purged=OFF --loose-column-statistics=0";
 	struct client c;
 	char *line = NULL;
-	size_t room = 0;
+	size_t size = 0;
 	ssize_t n;
 	FILE *in;
 	int status = start_client(b, names, options, TABLES(TABLE_WORD), 0, &c, error);
@@ -183,7 +183,7 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 	in = fdopen(c.pipe, "r");
 	if (in == NULL)
 		status = js_error_memory(error);
-	while (status == 0 && (n = getline(&line, &room, in)) > 0) {
+	while (status == 0 && (n = getline(&line, &size, in)) > 0) {
 		if (strncmp(line, "/*M!999999", 10) != 0)
 			status = put_text(out, line, (size_t)n, error);
 		JS_THEN(status, is_stopped(b, error));

@@ -92,7 +92,7 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
 	return 0;
 }
 
-/* Whether the directory PATH can be read and is empty. */
+/* Returns whether the directory PATH can be read and is empty. */
 static int is_empty_directory(const char *path)
 {
 	DIR *dir = opendir(path);

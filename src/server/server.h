@@ -124,8 +124,8 @@ int server_install(struct server *s);
 /* The version of the data, as in js_program, and as TEXT; 0: not known. */
 unsigned server_data_version(const struct server *s, char text[64]);
 
-/* Whether the program may serve the data that are there: 0, or ECONFLICT.  Data that do not say who wrote them are left
- * to the server. */
+/* Returns 0 if the program may serve the data that are there, or ECONFLICT.  Data that do not say who wrote them are
+ * left to the server. */
 int server_data_check(struct server *s);
 
 /* Copies the data to the directory TO; notes in the data that they are of the program's version from now on. */

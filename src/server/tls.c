@@ -50,7 +50,7 @@ static int fail_openssl(struct server *s, const char *what)
 			    ERR_error_string(ERR_get_error(), NULL));
 }
 
-/* Whether NAME can be written into a certificate. */
+/* Returns whether NAME can be written into a certificate. */
 static int is_plain_name(const char *name)
 {
 	return *name != '\0' && strlen(name) < 256 &&
