@@ -22,7 +22,7 @@ add_custom_command(OUTPUT ${documents}/stamp
 	COMMAND ${CMAKE_COMMAND} -E env AWK=${AWK_PROGRAM} ${PROJECT_SOURCE_DIR}/cmake/make-documents
 		${documents}/spec ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
 	COMMAND ${CMAKE_COMMAND} -E touch ${documents}/stamp
-	DEPENDS jobstack ${prose} ${makers} ${PROJECT_SOURCE_DIR}/cmake/make-documents
+	DEPENDS jobstack jobstack-server ${prose} ${makers} ${PROJECT_SOURCE_DIR}/cmake/make-documents
 		${PROJECT_SOURCE_DIR}/include/jobstack/jobstack.h
 	COMMENT "Making manual pages and completions" VERBATIM)
 add_custom_target(documents ALL DEPENDS ${documents}/stamp)

@@ -48,7 +48,7 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME jobstack)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 # for `jobstack server`: the programs of a server, without the service; my_print_defaults is among the client's
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS
-	"mariadb-server-core | virtual-mysql-server-core, mariadb-client-core | virtual-mysql-client-core, openssl")
+	"mariadb-server-core | virtual-mysql-server-core, mariadb-client-core | virtual-mysql-client-core")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "jobstack-slurm, slurm-client, bash-completion")
 set(CPACK_DEBIAN_SLURM_PACKAGE_NAME jobstack-slurm)
 set(CPACK_DEBIAN_SLURM_PACKAGE_SECTION science)

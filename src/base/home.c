@@ -4,6 +4,8 @@
  */
 #include "base/home.h"
 
+#include "base/file.h"
+
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,16 @@ void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, 
 void js_home_server_file(js_home_get *get, char *path, size_t size)
 {
 	js_home_xdg(get, "XDG_CONFIG_HOME", ".config/jobstack/client.cnf", path, size);
+}
+
+int js_home_is_servers(const char *path)
+{
+	struct js_buf text = {0};
+	int is = js_file_read(path, &text) == 0 && text.len > 0 &&
+		 strncmp(text.data, JS_HOME_SERVER_SIGN, strlen(JS_HOME_SERVER_SIGN)) == 0;
+
+	js_buf_wipe(&text); /* it has a password in it */
+	return is;
 }
 
 const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size)

@@ -18,6 +18,11 @@ void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, 
 /* Where `jobstack server` writes the clients' option file: $XDG_CONFIG_HOME/jobstack/client.cnf, else in ~/.config. */
 void js_home_server_file(js_home_get *get, char *path, size_t size);
 
+/* The first words of each option file that `jobstack server` writes.  js_home_is_servers returns whether PATH is such a
+ * file. */
+#define JS_HOME_SERVER_SIGN "# Written by jobstack server"
+int js_home_is_servers(const char *path);
+
 /* The option file to use: GIVEN if not NULL, else $JOBSTACK_DEFAULTS_FILE, else that of the private server if it is
  * there, else ~/.my.cnf if that is there.  Returns PATH, or NULL if there is none. */
 const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size);

@@ -116,9 +116,6 @@ struct cli_frame {
 };
 int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
-/* From now on cli_parse parses nothing, but ends with the exit status that READ gives for its table. */
-void cli_read_tables(int (*read)(const struct js_opts *opts));
-
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
  * If the usage begins with "[STACK]", the first word is the stack; with "[STACK...]", all words are, and -s may be
  * repeated.  TOO_MANY not NULL: other words are refused, with that as the advice ("name a stack with -s", or "").
@@ -246,4 +243,8 @@ const char *cli_schema_dir(void);
 extern const struct cli_frame cli_init, cli_push, cli_pop, cli_close, cli_renew, cli_status, cli_list, cli_show,
 	cli_logs, cli_requeue, cli_kill, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune,
 	cli_run, cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait, cli_top, cli_history;
-int cli_server_main(int argc, char **argv);
+
+/* The program that `jobstack server` becomes, and where the archive of a database server is unpacked; both as seen from
+ * the directory of this program. */
+#define CLI_SERVER_PROGRAM "jobstack-server"
+#define CLI_SERVER_ARCHIVE "../libexec/jobstack-server"

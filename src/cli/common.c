@@ -118,21 +118,12 @@ int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg
 	return js_opt_take(cli_option(cli, key), &t->take, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
 }
 
-static int (*read_table)(const struct js_opts *opts); /* NULL: options are parsed */
-
-void cli_read_tables(int (*read)(const struct js_opts *opts))
-{
-	read_table = read;
-}
-
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many)
 {
 	const char *arg;
 	int key = -1, status = 0;
 
 	cli_begin(cli, opts);
-	if (read_table != NULL)
-		return cli_end(cli, read_table(cli->opts));
 	while (status == 0 && (key = next_own_option(cli, argc, argv, &arg, &status)) >= 0)
 		status = cli_take(cli, cli_option(cli, key)->take, key, arg);
 	if (status != 0 || key == -2)

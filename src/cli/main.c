@@ -7,10 +7,14 @@
 #include "base/file.h"
 #include "base/near.h"
 #include "cli/spec.h"
+#include "process/child.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The groups of the help, in the order in which a new user needs them. */
 enum group { START, RUN, LOOK, REPAIR, SCRIPTS, ADMINISTER };
@@ -23,9 +27,18 @@ static const char *const heading[] = {
 	[ADMINISTER] = "administer stacks",
 };
 
+/* Becomes jobstack-server, the program beside this one. */
 static int run_server(struct cli *cli)
 {
-	return cli_server_main(cli->argc, cli->argv);
+	static const struct js_opts opts = {.command = "jobstack server"};
+	char program[PATH_MAX + 20];
+
+	(void)snprintf(program, sizeof(program), "%s/" CLI_SERVER_PROGRAM, js_child_program_dir());
+	cli->opts = &opts;
+	cli->argv[0] = program;
+	(void)execv(program, cli->argv);
+	cli_tell(cli, "%s can't be run (%s): install it beside jobstack", program, strerror(errno));
+	return CLI_USAGE;
 }
 
 static const struct cli_frame server = {.flags = CLI_SORTS, .run = run_server};

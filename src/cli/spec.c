@@ -5,22 +5,19 @@
  * users do not need it.
  *
  * For each command it prints "command NAME DOES" and what js_opt_spec prints; jobstack-worker is the last one.  main.c
- * prints "group HEADING" before the commands of a group.  The tables of server and submit are private, so these are
- * called, and cli_parse ends the call after printing the table.
+ * prints "group HEADING" before the commands of a group.  The tables of `server` are in the program jobstack-server,
+ * whose --spec prints them here.
  */
 #include "cli/spec.h"
 
 #include "cli/cli.h"
+#include "process/child.h"
 #include "run/worker_options.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
-#define VERB_LETTERS "abcdefghijklmnopqrstuvwxyz-"
-
-static const struct js_opts *first_table, *last_table; /* that the present command has printed; NULL: none yet */
-
-static int print_table(const struct js_opts *opts)
+int cli_spec_table(const struct js_opts *opts)
 {
 	struct js_buf text = {0};
 	int status;
@@ -31,44 +28,28 @@ static int print_table(const struct js_opts *opts)
 	return status;
 }
 
-/* Prints OPTS, unless that was printed last or first: the verbs of a command may share a table. */
-static int tell_table(const struct js_opts *opts)
+/* Lets jobstack-server print its tables. */
+static int print_server_tables(void)
 {
-	if (opts == last_table || opts == first_table)
-		return CLI_YES;
-	last_table = opts;
-	if (first_table == NULL)
-		first_table = opts;
-	return print_table(opts);
+	char program[PATH_MAX + 20];
+	const char *const argv[] = {program, "--spec", NULL};
+	const struct js_child child = {.argv = argv};
+	pid_t pid;
+
+	(void)snprintf(program, sizeof(program), "%s/" CLI_SERVER_PROGRAM, js_child_program_dir());
+	(void)fflush(stdout);
+	pid = js_child_start(&child, NULL);
+	return pid > 0 && js_child_wait(pid) == 0 ? CLI_YES : CLI_BUG;
 }
 
 int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame)
 {
-	char command[32], verb[32], *argv[] = {command, NULL, NULL};
-	const char *at;
-	int status;
-
 	(void)printf("command\t%s\t%s\n", name, does);
-	if ((frame->flags & CLI_SORTS) == 0)
-		return print_table(frame->opts);
-	cli_read_tables(tell_table);
-	(void)snprintf(command, sizeof(command), "%s", name);
-	first_table = last_table = NULL;
-	status = cli_main(frame, 1, argv);
-	/* verbs, as in "start|stop|status [OPTION...]", may have tables of their own */
-	at = first_table != NULL ? first_table->usage : "";
-	if (at[strspn(at, VERB_LETTERS)] != '|')
-		return status;
-	for (size_t n; status == CLI_YES && (n = strspn(at, VERB_LETTERS)) > 0; at += n + (at[n] == '|')) {
-		(void)snprintf(verb, sizeof(verb), "%.*s", (int)n, at);
-		argv[1] = verb;
-		status = cli_main(frame, 2, argv);
-	}
-	return status;
+	return frame->opts != NULL ? cli_spec_table(frame->opts) : print_server_tables();
 }
 
 int cli_spec_worker(void)
 {
 	(void)printf("command\tjobstack-worker\trun a command on each entry of a stack\n");
-	return print_table(&js_worker_opts) == CLI_YES && fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+	return cli_spec_table(&js_worker_opts) == CLI_YES && fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
 }

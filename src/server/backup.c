@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "process/child.h"
+#include "cli/command.h"
 #include "server/layout.h"
 #include "server/logfile.h"
 #include "server/program.h"
@@ -34,6 +34,7 @@
 #define BEGINS "-- jobstack backup\n"
 #define ENDS "-- jobstack backup is complete\n"
 #define BLOCK 65536
+#define TAIL (sizeof(ENDS) - 1)
 #define PARSE_ERROR 1064
 /* every table; the test integration.server_backup compares this list with the database */
 /* clang-format off */
@@ -41,7 +42,7 @@
 	T(attempt) T(claim) T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) \
 	T(stream) T(push) T(worker) T(stack)
 /* clang-format on */
-#define TABLE_WORD(name) #name,
+#define TABLE_WORD(name) #name " "
 #define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"
 
 /* A client program that runs, and our end of the pipe to or from it. */
@@ -56,44 +57,38 @@ static const char *connect_input(const void *arg)
 	return dup2(*(const int *)arg, 0) == 0 ? NULL : "connecting its input";
 }
 
-/* Those beside the server understand its option file: MariaDB's and MySQL's have different options for TLS. */
-static int find_client(const struct js_backup *b, const char *const names[2], char path[JS_LAYOUT_PATH])
+/* Starts the first of the programs NAMES with OPTIONS for the database, and the words behind it; with IN, the pipe is
+ * its input.  Those beside the server understand its option file: MariaDB's and MySQL's have different options for TLS.
+ */
+static int start_client(const struct js_backup *b, const char *const names[], const char *options, const char *words,
+			int in, struct client *c, struct jobstack_error *error)
 {
-	for (int i = 0; i < 2 && b->program != NULL; i++)
-		if (js_program_beside(b->program, names[i], path) == 0)
-			return 0;
-	return js_program_search(names[0], b->search_path, path) == 0
-		       ? 0
-		       : js_program_search(names[1], b->search_path, path);
-}
+	struct cli_words argv = {0};
+	int fd[2], given;
+	struct js_child child = {.group = JS_CHILD_GROUP, .death_signal = SIGTERM};
 
-/* Starts the program of one of these names with ARGS behind the option file; with IN, the pipe is its input. */
-static int start_client(const struct js_backup *b, const char *const names[2], const char *const *args, int in,
-			struct client *c, struct jobstack_error *error)
-{
-	char defaults[JS_LAYOUT_PATH + 32];
-	const char *argv[48] = {c->path, defaults};
-	int fd[2], given, n = b->option_file != NULL ? 2 : 1;
-	struct js_child child = {.argv = argv, .group = JS_CHILD_GROUP, .death_signal = SIGTERM};
-
-	if (find_client(b, names, c->path) != 0)
+	if (js_program_client(b->program, names, c->path) != 0)
 		return js_error_set(error, JOBSTACK_EFILE,
 				    "%s was not found: install mariadb-client, or put it into $PATH", names[0]);
-	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", b->option_file);
-	while (*args != NULL)
-		argv[n++] = *args++;
-	argv[n] = NULL;
 	c->said = memfd_create("jobstack", MFD_CLOEXEC);
 	if (c->said < 0 || pipe2(fd, O_CLOEXEC) != 0)
 		return js_error_file(error, "can't make a pipe for %s", c->path);
 	given = fcntl(fd[!in], F_DUPFD_CLOEXEC, 10); /* behind those that the child arranges */
 	(void)close(fd[!in]);
+	cli_words_add(&argv, c->path);
+	if (b->option_file != NULL)
+		cli_words_format(&argv, "--defaults-file=%s", b->option_file);
+	(void)cli_words_split(&argv, options);
+	cli_words_add(&argv, b->database);
+	(void)cli_words_split(&argv, words);
+	child.argv = (const char *const *)argv.at;
 	child.err = c->said;
 	child.out = in ? c->said : given;
 	child.enter = in ? connect_input : NULL;
 	child.arg = &given;
 	c->pipe = fd[in];
-	c->pid = js_child_start(&child, error);
+	c->pid = argv.failed ? js_error_memory(error) : js_child_start(&child, error);
+	cli_words_free(&argv);
 	(void)close(given);
 	if (c->pid < 0) {
 		js_file_close(&c->pipe);
@@ -171,34 +166,24 @@ static int put_schema(const struct js_backup *b, gzFile out, struct jobstack_err
 /* What the dump program says, by lines.  MySQL's client does not understand the line that MariaDB puts first. */
 static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
-	static const char *const names[] = {"mariadb-dump", "mysqldump"};
-	const char *args[] = {"--single-transaction",
-			      "--no-tablespaces",
-			      "--no-create-info",
-			      "--complete-insert",
-			      "--hex-blob",
-			      "--skip-triggers",
-			      "--skip-add-locks",
-			      "--skip-disable-keys",
-			      "--skip-comments",
-			      "--max-allowed-packet=1G",
-			      "--loose-set-gtid-purged=OFF",
-			      "--loose-column-statistics=0",
-			      b->database,
-			      TABLES(TABLE_WORD) NULL};
+	static const char *const names[] = {"mariadb-dump", "mysqldump", NULL};
+	static const char options[] =
+		"--single-transaction --no-tablespaces --no-create-info --complete-insert --hex-blob --skip-triggers "
+		"--skip-add-locks --skip-disable-keys --skip-comments --max-allowed-packet=1G "
+		"--loose-set-gtid-purged=OFF --loose-column-statistics=0";
 	struct client c;
 	char *line = NULL;
-	size_t room = 0;
+	size_t size = 0;
 	ssize_t n;
 	FILE *in;
-	int status = start_client(b, names, args, 0, &c, error);
+	int status = start_client(b, names, options, TABLES(TABLE_WORD), 0, &c, error);
 
 	if (status != 0)
 		return status;
 	in = fdopen(c.pipe, "r");
 	if (in == NULL)
 		status = js_error_memory(error);
-	while (status == 0 && (n = getline(&line, &room, in)) > 0) {
+	while (status == 0 && (n = getline(&line, &size, in)) > 0) {
 		if (strncmp(line, "/*M!999999", 10) != 0)
 			status = put_text(out, line, (size_t)n, error);
 		JS_THEN(status, is_stopped(b, error));
@@ -244,35 +229,28 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 /* Reads the backup to its end, and gives each block to the descriptor TO, unless it is -1. */
 static int read_backup(const struct js_backup *b, const char *file, int to, struct jobstack_error *error)
 {
-	static char block[BLOCK + 1], tail[sizeof(ENDS)];
+	static char block[TAIL + BLOCK + 1]; /* the last bytes of what came before, and what comes */
 	gzFile in = gzopen(file, "rbe");
-	size_t seen = 0;
-	int n, status = 0;
+	int n, status = 0, begun = 0;
 
 	if (in == NULL)
 		return js_error_file(error, "%s can't be read", file);
-	memset(tail, 0, sizeof(tail));
-	while (status == 0 && (n = gzread(in, block, BLOCK)) > 0) {
-		size_t keep = sizeof(tail) - 1, len = (size_t)n;
-
-		if (seen == 0 && strncmp(block, BEGINS, strlen(BEGINS)) != 0)
+	memset(block, 0, sizeof(block));
+	while (status == 0 && (n = gzread(in, block + TAIL, BLOCK)) > 0) {
+		if (!begun && strncmp(block + TAIL, BEGINS, strlen(BEGINS)) != 0)
 			break;
-		seen += len;
-		if (len < keep)
-			memmove(tail, tail + len, keep - len);
-		memcpy(len < keep ? tail + keep - len : tail, block + (len < keep ? 0 : len - keep),
-		       len < keep ? len : keep);
-		if (to >= 0 && js_file_write_all(to, block, len) != 0)
+		begun = 1;
+		if (to >= 0 && js_file_write_all(to, block + TAIL, (size_t)n) != 0)
 			status = JOBSTACK_ENODB; /* the client has ended, and says why */
 		if (b != NULL)
 			JS_THEN(status, is_stopped(b, error));
+		memmove(block, block + n, TAIL);
 	}
-	if (gzclose(in) != Z_OK || strcmp(tail, ENDS) != 0)
-		if (status == 0)
-			status = js_error_set(error, JOBSTACK_EFILE,
-					      seen == 0 ? "%s is not a backup made by `jobstack server backup`"
-							: "the backup %s is not whole: it was cut short or damaged",
-					      file);
+	if ((gzclose(in) != Z_OK || memcmp(block, ENDS, TAIL) != 0) && status == 0)
+		status = js_error_set(error, JOBSTACK_EFILE,
+				      begun ? "the backup %s is not whole: it was cut short or damaged"
+					    : "%s is not a backup made by `jobstack server backup`",
+				      file);
 	return status;
 }
 
@@ -338,16 +316,11 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
  * may it read files of this host by LOAD DATA LOCAL. */
 static int feed_client(const struct js_backup *b, const char *file, const char *sql, struct jobstack_error *error)
 {
-	static const char *const names[] = {"mariadb", "mysql"};
-	const char *const args[] = {"--batch",
-				    "--binary-mode",
-				    "--local-infile=0",
-				    "--default-character-set=utf8mb4",
-				    "--max-allowed-packet=1G",
-				    b->database,
-				    NULL};
+	static const char *const names[] = {"mariadb", "mysql", NULL};
+	static const char options[] = "--batch --binary-mode --local-infile=0 --default-character-set=utf8mb4 "
+				      "--max-allowed-packet=1G";
 	struct client c;
-	int status = start_client(b, names, args, 1, &c, error);
+	int status = start_client(b, names, options, "", 1, &c, error);
 
 	if (status != 0)
 		return status;

@@ -10,7 +10,7 @@
 struct js_backup {
 	const char *option_file;	   /* of the database; NULL: what the programs read by default */
 	const char *database, *schema_dir; /* the name of the database; the .sql files of the schema */
-	const char *search_path, *program; /* $PATH, and a server beside which the programs may be; or NULL */
+	const char *program;		   /* a server beside which the programs may be; or NULL */
 	const volatile int *stop;	   /* not 0: give up */
 };
 

@@ -5,12 +5,10 @@
  */
 #include "server/config.h"
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/home.h"
 #include "base/num.h"
-#include "server/owner.h"
-#include "server/server.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,11 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SIGN "# Written by jobstack server"
+#define SIGN JS_HOME_SERVER_SIGN
 #define DATA "# data" /* the line of a client's file that names the server's directory */
 /* the lines of my.cnf with the options that are kept */
 #define BIND "# bind"
 #define MEMORY "# memory"
+#define PORT "# port"
 
 /* NAME="VALUE" as MySQL's readers take it. */
 static void add_option_line(struct js_buf *t, const char *name, const char *text)
@@ -52,32 +51,28 @@ static int replace_and_wipe(const char *path, mode_t mode, struct js_buf *t, str
 }
 
 /* 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
-void js_config_make_password(char password[JS_CONFIG_PASSWORD])
+void config_make_password(char password[SERVER_PASSWORD])
 {
-	js_file_random_hex(password, JS_CONFIG_PASSWORD - 1);
+	js_file_random_hex(password, SERVER_PASSWORD - 1);
 }
 
-int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_PASSWORD], struct jobstack_error *error)
+int config_password(struct server *s)
 {
 	struct js_buf t = {0};
-	size_t len;
+	int there = js_file_read(s->layout.password, &t) == 0;
+	size_t len = t.data != NULL ? strcspn(t.data, "\n") : 0;
 
-	if (js_file_read(layout->password, &t) == 0 && t.data != NULL) {
-		len = strcspn(t.data, "\n");
-		if (len == JS_CONFIG_PASSWORD - 1 && strspn(t.data, "0123456789abcdef") == len) {
-			memcpy(password, t.data, len);
-			password[len] = '\0';
-			js_buf_wipe(&t);
-			return 0;
-		}
-	} else if (t.data == NULL && errno != ENOENT) {
-		js_buf_free(&t);
-		return js_error_access(error, "%s can't be read", layout->password);
+	if (!there && errno != ENOENT)
+		return js_error_access(&s->cli.error, "%s can't be read", s->layout.password);
+	if (len == SERVER_PASSWORD - 1 && strspn(t.data, "0123456789abcdef") == len) {
+		(void)snprintf(s->password, sizeof(s->password), "%.*s", (int)len, t.data);
+		js_buf_wipe(&t);
+		return 0;
 	}
 	js_buf_reset(&t);
-	js_config_make_password(password);
-	js_buf_printf(&t, "%s\n", password);
-	return replace_and_wipe(layout->password, 0600, &t, error);
+	config_make_password(s->password);
+	js_buf_printf(&t, "%s\n", s->password);
+	return replace_and_wipe(s->layout.password, 0600, &t, &s->cli.error);
 }
 
 /* Settings for which the compiled-in default or the distribution may differ.  Those that only one of the two servers
@@ -110,23 +105,23 @@ static const char fixed[] = "skip-name-resolve\n"
 			    "table_open_cache=2000\n"
 			    "table_open_cache_instances=4\n";
 
-int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
-		     struct jobstack_error *error)
+int config_write(struct server *s, const struct server_kept *kept)
 {
+	const struct js_layout *layout = &s->layout;
 	char pid_file[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
 
 	js_layout_join(pid_file, layout->run, "pid");
 	js_buf_str(&t, SIGN " at each start; changes here are lost.\n");
-	if (config->kept.bind[0] != '\0')
-		js_buf_printf(&t, BIND "=%s\n", config->kept.bind);
-	if (config->kept.memory != 0)
-		js_buf_printf(&t, MEMORY "=%" PRIu64 "\n", config->kept.memory);
-	js_buf_str(&t, "[mysqld]\n");
-	if (program->basedir[0] != '\0')
-		add_option_line(&t, "basedir", program->basedir);
+	if (kept->bind[0] != '\0')
+		js_buf_printf(&t, BIND "=%s\n", kept->bind);
+	if (kept->memory != 0)
+		js_buf_printf(&t, MEMORY "=%" PRIu64 "\n", kept->memory);
+	js_buf_printf(&t, PORT "=%" PRIu64 "\n[mysqld]\n", kept->port);
+	if (s->program.basedir[0] != '\0')
+		add_option_line(&t, "basedir", s->program.basedir);
 	add_option_line(&t, "datadir", layout->data);
-	add_option_line(&t, "socket", config->socket);
+	add_option_line(&t, "socket", s->owner.socket);
 	add_option_line(&t, "pid-file", pid_file);
 	/* In /tmp any other server of this user that starts would delete our temporary tables.  But the option takes a
 	 * list of directories, with colons between them. */
@@ -137,58 +132,73 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	add_option_line(&t, "ssl-cert", layout->cert);
 	add_option_line(&t, "ssl-key", layout->key);
 	/* nobody may use SELECT ... INTO OUTFILE; MariaDB has no setting for that, but can limit it to a directory */
-	if (program->mysql)
+	if (s->program.mysql)
 		js_buf_str(&t, "secure-file-priv=NULL\n");
 	else
 		add_option_line(&t, "secure-file-priv", layout->run);
-	js_buf_printf(&t, "bind-address=%s\nport=%u\n", config->listen, config->port);
-	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", JS_CONFIG_CONNECTIONS, JS_CONFIG_CONNECTIONS);
-	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", config->memory);
+	js_buf_printf(&t, "bind-address=%s\nport=%u\n", s->net.listen, s->owner.port);
+	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", CONFIG_CONNECTIONS, CONFIG_CONNECTIONS);
+	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", s->memory);
 	js_buf_str(&t, fixed);
 	/* it contains no secret, and the server's user must read it */
-	return replace_and_wipe(layout->config, 0644, &t, error);
+	return replace_and_wipe(layout->config, 0644, &t, &s->cli.error);
 }
 
-void js_config_kept(const struct js_layout *layout, struct js_config_kept *kept)
+/* The number in the line KEY, from LEAST on; else 0. */
+static uint64_t read_number(const char *text, const char *key, uint64_t least, uint64_t most)
+{
+	uint64_t number = 0;
+	char value[32];
+
+	if (js_owner_value(text, key, value, sizeof(value)) == 0)
+		(void)js_num_u64(value, least, most, &number);
+	return number;
+}
+
+void config_read_kept(const struct js_layout *layout, struct server_kept *kept)
 {
 	struct js_buf t = {0};
-	char memory[32];
 
-	*kept = (struct js_config_kept){0};
+	*kept = (struct server_kept){0};
 	if (js_file_read(layout->config, &t) == 0 && t.len > 0) {
 		if (js_owner_value(t.data, BIND, kept->bind, sizeof(kept->bind)) != 0)
 			kept->bind[0] = '\0';
-		if (js_owner_value(t.data, MEMORY, memory, sizeof(memory)) == 0)
-			(void)js_num_u64(memory, JS_SERVER_MEMORY_MIN, UINT64_MAX, &kept->memory);
+		kept->memory = read_number(t.data, MEMORY, SERVER_MEMORY_MIN, UINT64_MAX);
+		kept->port = read_number(t.data, PORT, 1, 65535);
 	}
 	js_buf_free(&t);
 }
 
-int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
-		   const struct js_who *who, const char *password, struct jobstack_error *error)
+void config_add_account(struct js_buf *t, const char *user, const char *password, const char *limit)
 {
-	char root[JS_CONFIG_PASSWORD];
+	js_buf_printf(t, "CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL%s;\n", user, password,
+		      limit);
+	js_buf_printf(t, "ALTER USER '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL%s;\n", user, password, limit);
+}
+
+int config_write_init(struct server *s)
+{
+	char root[SERVER_PASSWORD];
 	struct js_buf t = {0};
 	int status;
 
-	js_config_make_password(root);
+	config_make_password(root);
 	/* one statement per line: the server reads an init file by lines */
 	js_buf_str(&t, "CREATE DATABASE IF NOT EXISTS jobstack CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;\n");
-	js_buf_printf(&t, "CREATE USER IF NOT EXISTS 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
-	js_buf_printf(&t, "ALTER USER 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
+	config_add_account(&t, "jobstack", s->password, "");
 	js_buf_str(&t, "GRANT ALL ON jobstack.* TO 'jobstack'@'%';\n");
-	if (program->mysql) /* MariaDB's root is the system's root or the server's user, by the socket */
+	if (s->program.mysql) /* MariaDB's root is the system's root or the server's user, by the socket */
 		js_buf_printf(&t, "ALTER USER 'root'@'localhost' IDENTIFIED BY '%s';\n", root);
-	status = replace_and_wipe(layout->init, 0600, &t, error);
-	if (status == 0 && who->change && lchown(layout->init, who->uid, who->gid) != 0)
-		status = js_error_file(error, "%s", layout->init);
+	status = replace_and_wipe(s->layout.init, 0600, &t, &s->cli.error);
+	if (status == 0 && s->who.change && lchown(s->layout.init, s->who.uid, s->who.gid) != 0)
+		status = js_error_file(&s->cli.error, "%s", s->layout.init);
 	js_buf_str(&t, SIGN ": login of the server's administrator, on the server's host.\n[client]\n");
-	add_option_line(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
-	add_option_line(&t, "socket", config->socket);
-	if (program->mysql)
+	add_option_line(&t, "user", s->program.mysql || geteuid() == 0 ? "root" : s->who.name);
+	add_option_line(&t, "socket", s->owner.socket);
+	if (s->program.mysql)
 		add_option_line(&t, "password", root);
-	JS_THEN(status, replace_and_wipe(layout->root, 0600, &t, error));
-	js_buf_free(&t);
+	JS_THEN(status, replace_and_wipe(s->layout.root, 0600, &t, &s->cli.error));
+	js_buf_wipe(&t);
 	explicit_bzero(root, sizeof(root));
 	return status;
 }
@@ -206,55 +216,50 @@ static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 		(void)snprintf(out, JS_LAYOUT_PATH, "%.*s-ca.pem", (int)(len - suffix), client_file);
 }
 
-int js_config_client_check(const char *path, struct jobstack_error *error)
+int config_check_client(const char *path, struct jobstack_error *error)
 {
 	char copy[JS_LAYOUT_PATH], *dir;
-	struct js_buf t = {0};
-	int status = 0;
+	struct stat st;
 
-	memcpy(copy, path, strlen(path) + 1);
+	(void)snprintf(copy, sizeof(copy), "%s", path);
 	dir = dirname(copy);
 	if (js_file_mkdirs(dir, 0700) != 0 || access(dir, W_OK | X_OK) != 0)
 		return js_error_access(error, "the directory %s for the client's option file can't be used", dir);
-	if (js_file_read(path, &t) != 0) {
-		if (errno != ENOENT)
-			status = js_error_access(error, "%s can't be read", path);
-	} else if (t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) != 0)
-		status = js_error_set(
-			error, JOBSTACK_ECONFLICT,
-			"%s exists and was not written by jobstack server: move it away, or give another --client-file",
-			path);
-	js_buf_wipe(&t);
-	return status;
+	if (access(path, R_OK) != 0)
+		return errno == ENOENT ? 0 : js_error_access(error, "%s can't be read", path);
+	if (stat(path, &st) != 0 || st.st_size == 0 || js_home_is_servers(path))
+		return 0;
+	return js_error_set(
+		error, JOBSTACK_ECONFLICT,
+		"%s exists and was not written by jobstack server: move it away, or give another --client-file", path);
 }
 
-int js_server_of_client(const char *client_file, const char **data)
+int config_server_of(const char *client_file, const char **data)
 {
 	static struct js_layout layout;
 	char dir[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
-	int status = -1;
+	int status = js_home_is_servers(client_file) ? 0 : -1;
 
 	*data = NULL;
-	if (js_file_read(client_file, &t) == 0 && t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) == 0) {
-		status = 0;
-		if (js_owner_value(t.data, DATA, dir, sizeof(dir)) == 0 && js_layout_set(&layout, dir, NULL) == 0) {
-			*data = layout.dir;
-			status = js_layout_exists(&layout) != 0;
-		}
+	if (status == 0 && js_file_read(client_file, &t) == 0 && t.len > 0 &&
+	    js_owner_value(t.data, DATA, dir, sizeof(dir)) == 0 && js_layout_set(&layout, dir, NULL) == 0) {
+		*data = layout.dir;
+		status = js_layout_exists(&layout) != 0;
 	}
 	js_buf_wipe(&t);
 	return status;
 }
 
-int js_config_client_other(const char *path, const char *password, char *where, size_t size)
+int config_names_other(const struct server *s, char *where, size_t size)
 {
-	char had[JS_CONFIG_PASSWORD], host[256] = "", port[16] = "";
+	char had[SERVER_PASSWORD] = "", host[256] = "", port[16] = "";
 	struct js_buf t = {0};
 	int other = 0;
 
-	if (js_file_read(path, &t) == 0 && t.len > 0 && js_owner_value(t.data, "password", had, sizeof(had)) == 0) {
-		other = strcmp(had, password) != 0;
+	if (js_file_read(s->client_file, &t) == 0 && t.len > 0 &&
+	    js_owner_value(t.data, "password", had, sizeof(had)) == 0) {
+		other = strcmp(had, s->password) != 0;
 		(void)js_owner_value(t.data, "host", host, sizeof(host));
 		(void)js_owner_value(t.data, "port", port, sizeof(port));
 		(void)snprintf(where, size, "%s:%s", host, port);
@@ -281,29 +286,31 @@ static int refresh_file(const char *path, mode_t mode, struct js_buf *text, stru
 	return 0;
 }
 
-int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
-		     struct jobstack_error *error)
+int config_write_client(struct server *s, const char *path, const char *user, const char *password)
 {
-	int owns = strcmp(address->user, "jobstack") == 0;
+	int owns = strcmp(user, "jobstack") == 0;
+	struct jobstack_error *error = &s->cli.error;
 	char ca[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
 
 	make_ca_path(path, ca);
-	if (js_file_read(layout->ca, &t) != 0) {
+	if (js_file_read(s->layout.ca, &t) != 0) {
 		js_buf_free(&t);
-		return js_error_file(error, "%s can't be read", layout->ca);
+		return js_error_file(error, "%s can't be read", s->layout.ca);
 	}
 	JS_TRY(refresh_file(ca, 0644, &t, error));
 	if (owns)
 		js_buf_printf(&t, SIGN " start; it is replaced when the server's address changes.\n" DATA "=%s\n",
-			      layout->dir);
+			      s->layout.dir);
 	else
 		js_buf_printf(&t, SIGN " share: keep %s beside this file.\n", basename(ca));
-	js_buf_printf(&t, "[client]\nhost=%s\nport=%u\nuser=%s\npassword=%s\n", address->host, address->port,
-		      address->user, address->password);
+	js_buf_printf(&t, "[client]\nhost=%s\nport=%u\nuser=%s\npassword=%s\n", s->owner.bind, s->owner.port, user,
+		      password);
 	add_option_line(&t, "ssl-ca", owns ? ca : basename(ca));
-	/* "=1", because MariaDB Connector/C ignores the bare word */
-	js_buf_str(&t, address->mysql ? "ssl-mode=VERIFY_IDENTITY\n" : "ssl-verify-server-cert=1\n");
+	/* MySQL's programs have another option for TLS than MariaDB's.  "=1", because MariaDB Connector/C ignores the
+	 * bare word. */
+	js_buf_str(&t, strstr(s->owner.version, "MariaDB") == NULL ? "ssl-mode=VERIFY_IDENTITY\n"
+								   : "ssl-verify-server-cert=1\n");
 	js_buf_str(&t, "[jobstack]\ndatabase=jobstack\n");
 	return refresh_file(path, 0600, &t, error);
 }

@@ -4,67 +4,46 @@
  */
 #pragma once
 
-#include "jobstack/jobstack.h"
-#include "server/layout.h"
-#include "server/program.h"
+#include "server/server.h"
 
-#include <stdint.h>
+#define CONFIG_CONNECTIONS 1200
+#define CONFIG_FILES 18000    /* open files for that many connections and their tables */
+#define CONFIG_FILES_MIN 2010 /* the least: one per connection, and some 800 for the server itself */
 
-#define JS_CONFIG_CONNECTIONS 1200
-#define JS_CONFIG_FILES 18000	 /* open files for that many connections and their tables */
-#define JS_CONFIG_FILES_MIN 2010 /* the least: one per connection, and some 800 for the server itself */
-#define JS_CONFIG_PASSWORD 49	 /* the size of a password */
+/* Reads the password of the database user into s->password, or creates one. */
+int config_password(struct server *s);
 
-/* Options of a start that hold for later ones. */
-struct js_config_kept {
-	char bind[256];	 /* "": none */
-	uint64_t memory; /* 0: none */
-};
+/* Makes a new one. */
+void config_make_password(char password[SERVER_PASSWORD]);
 
-/* What each start decides. */
-struct js_config {
-	const char *listen, *socket;
-	unsigned port;
-	uint64_t memory; /* bytes for the buffer pool */
-	struct js_config_kept kept;
-};
+/* Writes my.cnf, the only option file that the server reads.  Comments in it have the options that are KEPT. */
+int config_write(struct server *s, const struct server_kept *kept);
 
-/* Reads the password of the database user, or creates one.  The caller wipes PASSWORD. */
-int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_PASSWORD], struct jobstack_error *error);
+/* Reads what my.cnf keeps. */
+void config_read_kept(const struct js_layout *layout, struct server_kept *kept);
 
-/* A new one. */
-void js_config_make_password(char password[JS_CONFIG_PASSWORD]);
+/* Writes init.sql, which the server executes at its start and only its user can read, and root.cnf, with which the
+ * server's owner can log in through the socket.  init.sql contains the password: remove it when the server is ready. */
+int config_write_init(struct server *s);
 
-/* Writes my.cnf, the only option file that the server reads.  Comments in it have the options that are kept. */
-int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
-		     struct jobstack_error *error);
-
-/* Reads the options that my.cnf keeps. */
-void js_config_kept(const struct js_layout *layout, struct js_config_kept *kept);
-
-/* Writes init.sql, which the server executes at its start and only WHO can read, and root.cnf, with which the server's
- * owner can log in through the socket.  init.sql contains the password: remove it when the server is ready. */
-int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
-		   const struct js_who *who, const char *password, struct jobstack_error *error);
+/* Adds the statements that make the account USER, whose connections have to use TLS, or give it this password; LIMIT:
+ * further words of them. */
+void config_add_account(struct js_buf *sql, const char *user, const char *password, const char *limit);
 
 /* Checks that PATH can be written and was not written by somebody else; creates the directory above it.  Errors: EFILE,
  * EPERM, ECONFLICT. */
-int js_config_client_check(const char *path, struct jobstack_error *error);
+int config_check_client(const char *path, struct jobstack_error *error);
 
-/* What a client needs to connect. */
-struct js_config_address {
-	const char *host;
-	unsigned port;
-	const char *user, *password;
-	int mysql; /* MySQL: its programs have another option for TLS than MariaDB's */
-};
+/* The directory of the server for which `jobstack server` wrote the option file CLIENT_FILE, in *DATA; NULL if the file
+ * does not say it.  Valid until the next call.  Returns 1 if this host has that directory, 0 if not, -1 if the file was
+ * not written so. */
+int config_server_of(const char *client_file, const char **data);
 
-/* Returns 1 if the client's option file PATH has another password than PASSWORD, so another server, and writes that
- * one's "HOST:PORT" to WHERE. */
-int js_config_client_other(const char *path, const char *password, char *where, size_t size);
+/* Returns 1 if the client's option file has another password than s->password, so another server, and writes that one's
+ * "HOST:PORT" to WHERE. */
+int config_names_other(const struct server *s, char *where, size_t size);
 
-/* Writes the client's option file (for another user than jobstack: without the server's directory, and such that it
- * can be copied together with the certificate), and the CA's certificate beside it, unless both have this content
- * already. */
-int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
-		     struct jobstack_error *error);
+/* Writes the client's option file PATH for USER, and the CA's certificate beside it, unless both have this content
+ * already.  For another user than jobstack it is without the server's directory, and such that it can be copied
+ * together with the certificate. */
+int config_write_client(struct server *s, const char *path, const char *user, const char *password);

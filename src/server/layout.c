@@ -69,25 +69,30 @@ int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_err
 int js_layout_who(const struct js_layout *layout, const char *user, struct js_who *who, struct jobstack_error *error)
 {
 	struct stat st;
+	int has_data = lstat(layout->data, &st) == 0 && st.st_uid != 0;
 
 	if (geteuid() != 0) {
 		js_who_self(who);
-		if (user != NULL && strcmp(user, who->name) != 0)
-			return js_error_set(error, JOBSTACK_EPERM, "only root can run the server as another user (%s)",
-					    user);
-		return 0;
+		return user == NULL || strcmp(user, who->name) == 0
+			       ? 0
+			       : js_error_set(error, JOBSTACK_EPERM,
+					      "only root can run the server as another user (%s)", user);
 	}
-	if (user != NULL)
-		return js_who_named(user, who, error);
 	/* the owner of existing data decides, so that a later start needs no --user */
-	if (lstat(layout->data, &st) == 0 && st.st_uid != 0)
+	if (user == NULL && has_data)
 		return js_who_numbered(st.st_uid, who, error);
-	if (js_who_named("mysql", who, NULL) == 0)
-		return 0;
-	return js_who_named("nobody", who, error);
+	if (user == NULL)
+		return js_who_named("mysql", who, NULL) == 0 ? 0 : js_who_named("nobody", who, error);
+	JS_TRY(js_who_named(user, who, error));
+	if (has_data && st.st_uid != who->uid)
+		return js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the data in %s belongs to the user with the number %lu: the server can't run as %s",
+			layout->data, (unsigned long)st.st_uid, user);
+	return 0;
 }
 
-/* Whether the directory PATH can be read and is empty. */
+/* Returns whether the directory PATH can be read and is empty. */
 static int is_empty_directory(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -148,21 +153,6 @@ static int claim_directory(const struct js_layout *layout, const struct js_who *
 	return 0;
 }
 
-/* Refuses existing data that does not belong to WHO. */
-static int check_data_owner(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
-{
-	struct js_who other;
-	struct stat st;
-
-	if (lstat(layout->data, &st) != 0 || st.st_uid == who->uid)
-		return 0;
-	if (js_who_numbered(st.st_uid, &other, NULL) != 0)
-		(void)snprintf(other.name, sizeof(other.name), "%lu", (unsigned long)st.st_uid);
-	return js_error_set(error, JOBSTACK_ECONFLICT,
-			    "the data in %s belongs to the user %s: the server can't run as %s", layout->data,
-			    other.name, who->name);
-}
-
 /* 0 if we may enter the directory and write in it. */
 static int try_access(const void *dir)
 {
@@ -172,7 +162,7 @@ static int try_access(const void *dir)
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;
-	int status, fd, reach;
+	int status, fd;
 
 	js_who_self(&us);
 	JS_TRY(claim_directory(layout, who, error));
@@ -181,14 +171,8 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		return js_error_access(error, "%s can't be made", layout->lock);
 	(void)close(fd);
 	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
-	JS_THEN(status, check_data_owner(layout, who, error));
 	JS_THEN(status, make_subdirectory(layout->run, who, 0700, error));
-	reach = status == 0 && who->change ? js_who_call(who, try_access, layout->run) : 0;
-	if (reach < 0)
-		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
-				      "can't start a process to check whether the user %s can reach %s: %s", who->name,
-				      layout->run, js_error_process_words(errno));
-	else if (reach != 0)
+	if (status == 0 && who->change && js_who_call(who, try_access, layout->run) > 0)
 		status = js_error_set(error, JOBSTACK_EPERM,
 				      "the user %s can't reach %s: give each directory above it the mode o+x, or "
 				      "choose another --data",
@@ -220,44 +204,43 @@ static int open_local_lock(const struct js_layout *layout, struct jobstack_error
 	return fd;
 }
 
-int js_layout_lock(const struct js_layout *layout, const struct js_log *log, const volatile int *stop,
-		   struct jobstack_error *error)
+/* After flock has failed on *FD.  0: try again; *FD may be another one then. */
+static int handle_lock_failure(const struct js_layout *layout, int *fd, int *local, struct jobstack_error *error)
+{
+	if (errno == EWOULDBLOCK || errno == EINTR)
+		return 0;
+	if (*local || (errno != ENOSYS && errno != EOPNOTSUPP && errno != ENOLCK))
+		return js_error_file(error, "%s can't be locked", layout->lock);
+	*local = 1;
+	js_file_close(fd);
+	*fd = open_local_lock(layout, error);
+	return *fd < 0 ? *fd : 0;
+}
+
+int js_layout_lock(const struct js_layout *layout, struct cli *cli)
 {
 	int64_t start = js_clock_mono_us(), said = start;
-	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0;
+	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0, status = 0;
 
 	if (fd < 0)
-		return js_error_access(error, "%s", layout->lock);
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		if (!local && (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)) {
-			(void)close(fd);
-			fd = open_local_lock(layout, error);
-			if (fd < 0)
-				return fd;
-			local = 1;
-			continue;
-		}
-		if (errno != EWOULDBLOCK && errno != EINTR) {
-			int status = js_error_file(error, "%s can't be locked", layout->lock);
-			(void)close(fd);
-			return status;
-		}
-		if ((stop != NULL && *stop != 0) || js_clock_mono_us() - start > PATIENCE_US) {
-			(void)close(fd);
-			if (stop != NULL && *stop != 0)
-				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",
-						    layout->lock);
-			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another `jobstack server` command is still using %s", layout->dir);
-		}
-		if (js_clock_mono_us() - said > SAY_US) {
+		return js_error_access(&cli->error, "%s", layout->lock);
+	while (status == 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		status = handle_lock_failure(layout, &fd, &local, &cli->error);
+		if (status == 0 && cli_stop != 0)
+			status = js_error_set(&cli->error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",
+					      layout->lock);
+		else if (status == 0 && js_clock_mono_us() - start > PATIENCE_US)
+			status = js_error_set(&cli->error, JOBSTACK_ECONFLICT,
+					      "another `jobstack server` command is still using %s", layout->dir);
+		if (status == 0 && js_clock_mono_us() - said > SAY_US) {
 			said = js_clock_mono_us();
-			js_log(log, JOBSTACK_LOG_INFO, "waiting for another `jobstack server` command that works on %s",
-			       layout->dir);
+			cli_say(cli, "waiting for another `jobstack server` command that works on %s", layout->dir);
 		}
-		js_clock_nap(LOCK_NAP_US, stop);
+		js_clock_nap(LOCK_NAP_US, &cli_stop);
 	}
-	return fd;
+	if (status != 0)
+		js_file_close(&fd);
+	return status != 0 ? status : fd;
 }
 
 int js_layout_exists(const struct js_layout *layout)

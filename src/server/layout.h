@@ -6,19 +6,18 @@
  *     DIR/jobstack.lock   the lock; also the sign that DIR is a server's directory
  *     DIR/data            the server's data (the server's user's)
  *     DIR/run             its socket and temporary tables (the server's user's)
- *     DIR/tls             CA, server certificate, keys; `names` lists the names in the certificate
+ *     DIR/tls             CA, server certificate, keys
  *     DIR/owner           which process on which host serves DIR; removed by a clean stop
- *     DIR/port            the port that was chosen
  *     DIR/password        the password of the database user jobstack
- *     DIR/my.cnf init.sql root.cnf error.log
+ *     DIR/my.cnf          the server's settings; in comments, what later starts use again
+ *     DIR/init.sql root.cnf error.log
  *
  * If root starts the server, DIR belongs to root, and others can only pass through it.  The server's user can write
  * only below data and run, so nothing that root does here can follow a link that this user has made.
  */
 #pragma once
 
-#include "base/log.h"
-#include "jobstack/jobstack.h"
+#include "cli/cli.h"
 #include "server/who.h"
 
 #include <stdint.h>
@@ -30,25 +29,15 @@
 /* clang-format off */
 #define JS_LAYOUT_PATHS(PATH) \
 	PATH(lock, "jobstack.lock") PATH(data, "data") PATH(run, "run") PATH(tls, "tls") PATH(owner, "owner") \
-	PATH(port, "port") PATH(password, "password") PATH(config, "my.cnf") PATH(init, "init.sql") \
+	PATH(password, "password") PATH(config, "my.cnf") PATH(init, "init.sql") \
 	PATH(root, "root.cnf") PATH(log, "error.log") PATH(ca, "tls/ca.pem") PATH(ca_key, "tls/ca-key.pem") \
-	PATH(cert, "tls/server.pem") PATH(key, "tls/server-key.pem") PATH(names, "tls/names")
+	PATH(cert, "tls/server.pem") PATH(key, "tls/server-key.pem")
 #define JS_LAYOUT_MEMBER(name, file) char name[JS_LAYOUT_PATH];
 /* clang-format on */
 
 struct js_layout {
 	char dir[JS_LAYOUT_PATH];
 	JS_LAYOUT_PATHS(JS_LAYOUT_MEMBER)
-};
-
-/* What the steps of a start work with. */
-struct js_work {
-	struct js_layout layout;
-	struct js_who who;  /* the user that the server runs as */
-	char **env;	    /* for the programs it runs */
-	const char *search; /* where those are looked for, as $PATH, or NULL */
-	const struct js_log *log;
-	const volatile int *stop;
 };
 
 /* Writes DIR "/" NAME to OUT.  It is cut if it does not fit; it always fits below a directory of js_layout_set. */
@@ -70,8 +59,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 
 /* Takes the lock, and waits for it if another command works on the directory.  Returns a descriptor, for the caller to
  * close, or a negative code. */
-int js_layout_lock(const struct js_layout *layout, const struct js_log *log, const volatile int *stop,
-		   struct jobstack_error *error);
+int js_layout_lock(const struct js_layout *layout, struct cli *cli);
 
 /* 1 if DIR is a server's directory, 0 if not, -1 with errno EACCES if it can't be read. */
 int js_layout_exists(const struct js_layout *layout);

@@ -64,7 +64,7 @@ static const char *next_line(const char *p)
 }
 
 /* An installer, and a server that can't start, say much after their first error. */
-void js_logfile_tell(const struct js_log *log, const char *text, int lines)
+void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 {
 	const char *error = text != NULL ? strstr(text, "ERROR") : NULL;
 	int n = 0, from = INT_MAX, i = 0;
@@ -75,21 +75,7 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines)
 	from = from < n - lines ? from : n - lines;
 	for (const char *p = text; p != NULL && *p != '\0'; p = next_line(p), i++)
 		if (i >= from && i < from + lines && *p != '\n')
-			js_log(log, JOBSTACK_LOG_ERROR, "| %.*s",
-			       (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
-}
-
-/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL).  A number ends where it ends: "error 122" is not
- * in "error 1226". */
-static int contains_any(const char *text, const char *const words[])
-{
-	for (size_t i = 0; text != NULL && words[i] != NULL; i++)
-		for (const char *p = text; (p = strcasestr(p, words[i])) != NULL;) {
-			p += strlen(words[i]);
-			if (!isdigit((unsigned char)*p))
-				return 1;
-		}
-	return 0;
+			cli_tell(cli, "| %.*s", (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
 int js_logfile_says_full(const char *text)
@@ -107,10 +93,15 @@ int js_logfile_says_full(const char *text)
 					    "error 122",
 					    "error number 122",
 					    "Errcode: 122",
-					    "errno: 135",
-					    NULL};
+					    "errno: 135"};
 
-	return contains_any(text, words);
+	for (size_t i = 0; text != NULL && i < sizeof(words) / sizeof(words[0]); i++)
+		for (const char *p = text; (p = strcasestr(p, words[i])) != NULL;) {
+			p += strlen(words[i]);
+			if (!isdigit((unsigned char)*p)) /* "error 122" is not in "error 1226" */
+				return 1;
+		}
+	return 0;
 }
 
 int js_logfile_full(const char *dir, const char *text)
@@ -118,26 +109,13 @@ int js_logfile_full(const char *dir, const char *text)
 	return js_logfile_says_full(text) || js_layout_full(dir, FULL_MB);
 }
 
-/* The same of the log from OFFSET on. */
-static int log_contains(const char *path, int64_t offset, const char *const words[])
-{
-	struct js_buf text = {0};
-	int found;
-
-	js_logfile_read(path, offset, &text);
-	found = contains_any(text.data, words);
-	js_buf_free(&text);
-	return found;
-}
-
 int js_logfile_waits_for_space(const char *path, int64_t offset)
 {
-	return log_contains(path, offset, (const char *const[]){"waiting for someone to free", NULL});
-}
+	struct js_buf text = {0};
+	int waits;
 
-int js_logfile_recovered(const char *path, int64_t offset)
-{
-	return log_contains(path, offset,
-			    (const char *const[]){"Starting crash recovery", "was not shutdown normally",
-						  "Starting XA crash recovery", NULL});
+	js_logfile_read(path, offset, &text);
+	waits = text.data != NULL && strcasestr(text.data, "waiting for someone to free") != NULL;
+	js_buf_free(&text);
+	return waits;
 }

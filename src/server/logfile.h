@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/log.h"
+#include "cli/cli.h"
 
 #include <stdint.h>
 
@@ -16,8 +16,8 @@ int js_logfile_open(const char *path, int64_t *offset);
 /* Appends the log from OFFSET on (its last part, if it is long) to TEXT. */
 void js_logfile_read(const char *path, int64_t offset, struct js_buf *text);
 
-/* Logs the last LINES of TEXT (may be NULL), or that many from its first error on, each with "| " before it. */
-void js_logfile_tell(const struct js_log *log, const char *text, int lines);
+/* Prints the last LINES of TEXT (may be NULL), or that many from its first error on, each with "| " before it. */
+void js_logfile_tell(const struct cli *cli, const char *text, int lines);
 
 #define JS_LOGFILE_FULL 1021 /* the server's number for a full disk, for js_error_why */
 
@@ -25,7 +25,5 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines);
 int js_logfile_says_full(const char *text);
 int js_logfile_full(const char *dir, const char *text);
 
-/* 1 if the log, from OFFSET on, says that the server waits for space on the disk; that InnoDB recovered from a crash.
- */
+/* 1 if the log, from OFFSET on, says that the server waits for space on the disk. */
 int js_logfile_waits_for_space(const char *path, int64_t offset);
-int js_logfile_recovered(const char *path, int64_t offset);

@@ -42,8 +42,8 @@ static enum js_owner_state judge_owner(const struct js_owner *owner)
 	if (strcmp(host, owner->host) != 0)
 		return JS_OWNER_ELSEWHERE;
 	if (strcmp(boot, owner->boot) != 0)
-		return JS_OWNER_GONE;
-	return js_owner_lives(owner) ? JS_OWNER_ALIVE : JS_OWNER_GONE;
+		return JS_OWNER_CRASHED;
+	return js_owner_lives(owner) ? JS_OWNER_ALIVE : JS_OWNER_CRASHED;
 }
 
 /* The lines of a record, KEY=VALUE: texts, and numbers of 4 or 8 bytes. */
@@ -55,10 +55,10 @@ static const struct field {
 	const char *key;
 	enum kind kind;
 	size_t at, size;
-} fields[] = {FIELD(TEXT, host),     FIELD(TEXT, boot),	      FIELD(INT, pid),		FIELD(LONG, start),
-	      FIELD(LONG, began_us), FIELD(TEXT, bind),	      FIELD(TEXT, listen),	FIELD(INT, port),
-	      FIELD(TEXT, socket),   FIELD(TEXT, socket_dir), FIELD(TEXT, client_file), FIELD(TEXT, program),
-	      FIELD(TEXT, version),  FIELD(LONG, log_offset), FIELD(TEXT, job),		FIELD(TEXT, cluster)};
+} fields[] = {FIELD(TEXT, host),       FIELD(TEXT, boot),	 FIELD(INT, pid),      FIELD(LONG, start),
+	      FIELD(LONG, began_us),   FIELD(TEXT, bind),	 FIELD(INT, port),     FIELD(TEXT, socket),
+	      FIELD(TEXT, socket_dir), FIELD(TEXT, client_file), FIELD(TEXT, program), FIELD(TEXT, version),
+	      FIELD(LONG, log_offset), FIELD(TEXT, job),	 FIELD(TEXT, cluster)};
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 #define NEEDED (FIELDS - 2) /* the last two are only in records of a server in a Slurm job */
 
@@ -117,7 +117,7 @@ int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum j
 	int status = 0;
 
 	memset(owner, 0, sizeof(*owner));
-	*state = JS_OWNER_NONE;
+	*state = JS_OWNER_STOPPED;
 	if (js_file_read(layout->owner, &text) != 0) {
 		if (errno != ENOENT && errno != ENOTDIR)
 			status = js_error_access(error, "%s can't be read", layout->owner);

@@ -9,7 +9,6 @@
 
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
-#include "server/net.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,10 +16,9 @@
 struct js_owner {
 	char host[256], boot[40];
 	pid_t pid;
-	int64_t start;		    /* the process's start in ticks since boot */
-	int64_t began_us;	    /* wall clock, for people */
-	char bind[256];		    /* what clients connect to */
-	char listen[JS_NET_LISTEN]; /* the addresses it listens on */
+	int64_t start;	  /* the process's start in ticks since boot */
+	int64_t began_us; /* wall clock, for people */
+	char bind[256];	  /* what clients connect to */
 	unsigned port;
 	char socket[128];
 	char socket_dir[64]; /* the directory of the socket under /tmp, or "" */
@@ -31,10 +29,12 @@ struct js_owner {
 };
 
 enum js_owner_state {
-	JS_OWNER_NONE,	   /* no record: stopped cleanly, or never started */
-	JS_OWNER_GONE,	   /* this host's, but its process is gone */
-	JS_OWNER_ALIVE,	   /* this host's, and its process lives */
-	JS_OWNER_ELSEWHERE /* another host's */
+	JS_OWNER_STOPPED,   /* no record: stopped cleanly, or never started */
+	JS_OWNER_CRASHED,   /* this host's, but its process is gone: the next start recovers */
+	JS_OWNER_ALIVE,	    /* this host's, and its process lives */
+	JS_OWNER_ELSEWHERE, /* another host's, and unknown whether it runs */
+	JS_OWNER_ANSWERS,   /* it takes connections (only server_look finds that out) */
+	JS_OWNER_STATES
 };
 
 /* Reads the record, and sets *STATE if it returns 0.  EFILE: the record is damaged. */

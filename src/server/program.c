@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Finding the programs.  Promise: if one is missing, the error says what to install.
+ * Finding programs and running them.  Promise: if one is missing, the error says what to install.
  */
 #include "server/program.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "server/logfile.h"
 
-#include <glob.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,11 +18,10 @@
 
 #define VERSION_LIMIT_US (30 * JS_SECOND_US)
 
-/* Places of servers that are usually not in $PATH. */
-static const char *const places[] = {
-	"/usr/sbin",	  "/usr/libexec",	  "/usr/local/sbin",	    "/usr/local/libexec",
-	"/usr/local/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin", "/usr/bin",
-	"/opt/*/bin",	  "/opt/*/sbin",	  "/opt/*/*/bin",	    "/opt/rh/*/root/usr/libexec"};
+/* Where servers are that are not in $PATH. */
+#define USUAL                                                                                                          \
+	"/usr/sbin:/usr/libexec:/usr/local/sbin:/usr/local/libexec:/usr/local/bin:/usr/local/mysql/bin:/usr/local/"    \
+	"mariadb/bin:/usr/bin"
 
 static int is_program(const char *path)
 {
@@ -32,52 +30,51 @@ static int is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH])
+/* Looks for NAME in the directories of LIST (may be NULL). */
+static int search_list(const char *list, const char *name, char out[JS_LAYOUT_PATH])
 {
-	const char *const searches[] = {search, "/usr/bin:/bin:/usr/local/bin:/usr/sbin"};
 	struct js_buf file = {0};
-	int found;
-
-	found = snprintf(out, JS_LAYOUT_PATH, "%s/" JS_PROGRAM_OWN "/bin/%s", js_child_program_dir(), name) <
-			JS_LAYOUT_PATH &&
-		is_program(out);
-	for (int i = 0; i < 2; i++)
-		for (const char *at = searches[i]; !found && js_child_next_path(&at, name, &file) > 0;) {
-			/* relative directories in a search path are ignored: they are mistakes, or traps */
-			found = file.data[0] == '/' && file.len < JS_LAYOUT_PATH && is_program(file.data);
-			if (found)
-				memcpy(out, file.data, file.len + 1);
-		}
-	js_buf_free(&file);
-	return found ? 0 : -1;
-}
-
-int js_program_beside(const char *program, const char *name, char out[JS_LAYOUT_PATH])
-{
-	int dir = (int)(strrchr(program, '/') - program); /* the path is absolute */
-
-	return snprintf(out, JS_LAYOUT_PATH, "%.*s/../bin/%s", dir, program, name) < JS_LAYOUT_PATH && is_program(out)
-		       ? 0
-		       : -1;
-}
-
-static int search_places(const char *name, char out[JS_LAYOUT_PATH])
-{
 	int found = 0;
 
-	for (size_t i = 0; !found && i < sizeof(places) / sizeof(places[0]); i++) {
-		glob_t g;
-
-		if (glob(places[i], 0, NULL, &g) != 0)
-			continue;
-		for (size_t k = g.gl_pathc; !found && k > 0;
-		     k--) { /* the last one has the newest version in its name */
-			js_layout_join(out, g.gl_pathv[k - 1], name);
-			found = is_program(out);
-		}
-		globfree(&g);
+	while (!found && list != NULL && js_child_next_path(&list, name, &file) > 0) {
+		/* relative directories in a search path are ignored: they are mistakes, or traps */
+		found = file.data[0] == '/' && file.len < JS_LAYOUT_PATH && is_program(file.data);
+		if (found)
+			memcpy(out, file.data, file.len + 1);
 	}
-	return found ? 0 : -1;
+	js_buf_free(&file);
+	return found;
+}
+
+/* Looks for the first of NAMES in the server's archive, if that is here, then in $PATH, then in the usual places. */
+static int search_names(const char *const names[], char out[JS_LAYOUT_PATH])
+{
+	char archive[PATH_MAX + 64];
+	const char *const lists[] = {archive, getenv("PATH"), USUAL};
+
+	(void)snprintf(archive, sizeof(archive), "%s/" CLI_SERVER_ARCHIVE "/bin", js_child_program_dir());
+	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
+		for (size_t n = 0; names[n] != NULL; n++)
+			if (search_list(lists[l], names[n], out))
+				return 1;
+	return 0;
+}
+
+/* Looks where the package of the server SERVER has its client programs. */
+static int search_beside(const char *server, const char *name, char out[JS_LAYOUT_PATH])
+{
+	int dir = server != NULL && *server == '/' ? (int)(strrchr(server, '/') - server) : -1;
+
+	return dir >= 0 && snprintf(out, JS_LAYOUT_PATH, "%.*s/../bin/%s", dir, server, name) < JS_LAYOUT_PATH &&
+	       is_program(out);
+}
+
+int js_program_client(const char *server, const char *const names[], char out[JS_LAYOUT_PATH])
+{
+	for (size_t i = 0; names[i] != NULL; i++)
+		if (search_beside(server, names[i], out))
+			return 0;
+	return search_names(names, out) ? 0 : -1;
 }
 
 /* The directory into which a server was unpacked, if it is not /usr.  The server finds its messages by it. */
@@ -92,26 +89,23 @@ static void find_basedir(struct js_program *program)
 		memcpy(program->basedir, dir, strlen(dir) + 1);
 }
 
-static int find_installer(const char *search, struct js_program *program, struct jobstack_error *error)
+static int find_installer(struct js_program *program, struct jobstack_error *error)
 {
-	static const char *const names[] = {"mariadb-install-db", "mysql_install_db"};
-	static const char *const below[] = {"bin", "scripts", "sbin"};
-	char dir[JS_LAYOUT_PATH];
+	static const char *const names[] = {"mariadb-install-db", "mysql_install_db", NULL};
 
-	program->installer[0] = '\0';
 	if (program->mysql)
 		return 0;
-	for (size_t b = 0; b < 3; b++)
-		for (size_t n = 0; n < 2; n++) {
-			js_layout_join(dir, program->basedir[0] != '\0' ? program->basedir : "/usr", below[b]);
-			js_layout_join(program->installer, dir, names[n]);
-			if (is_program(program->installer))
-				return 0;
-		}
-	for (size_t n = 0; n < 2; n++)
-		if (js_program_search(names[n], search, program->installer) == 0)
+	for (size_t i = 0; names[i] != NULL && program->basedir[0] != '\0';
+	     i++) { /* as MariaDB's own archives have it */
+		char dir[JS_LAYOUT_PATH];
+
+		js_layout_join(dir, program->basedir, "scripts");
+		js_layout_join(program->installer, dir, names[i]);
+		if (is_program(program->installer))
 			return 0;
-	program->installer[0] = '\0';
+	}
+	if (js_program_client(program->path, names, program->installer) == 0)
+		return 0;
 	return js_error_set(
 		error, JOBSTACK_EFILE,
 		"mariadb-install-db, which %s needs, was not found: install the complete package mariadb-server",
@@ -138,13 +132,47 @@ static int parse_version(const char *said, struct js_program *program)
 	return 0;
 }
 
-static int ask_version(char *const *env, const struct js_who *who, struct js_program *program,
-		       struct jobstack_error *error)
+static const char *enter_tool(const void *arg)
+{
+	const struct js_tool *tool = arg;
+	const char *bad = js_who_enter(tool->who, tool->dir);
+
+	if (tool->variable != NULL)
+		(void)putenv((char *)(uintptr_t)tool->variable);
+	return bad;
+}
+
+/* Runs TOOL, and collects what it says. */
+static int collect_output(const struct js_tool *tool, struct js_buf *said, int *end, struct jobstack_error *error)
+{
+	const struct js_child child = {
+		.argv = tool->argv, .enter = enter_tool, .arg = tool, .stop = &cli_stop, JS_WHO_CHILD};
+
+	return js_child_run(&child, said, said, tool->limit_us, end, error);
+}
+
+int js_program_run(struct cli *cli, const struct js_tool *tool, const char *dir)
+{
+	struct js_buf said = {0};
+	int end = 0, status = collect_output(tool, &said, &end, &cli->error);
+
+	if (status == 0 && end != 0) {
+		int full = js_logfile_full(dir, said.data);
+
+		js_logfile_tell(cli, said.data, 20);
+		status = js_error_why(&cli->error, JOBSTACK_ENODB, full ? JS_LOGFILE_FULL : 0, "%s %s%s", tool->argv[0],
+				      tool->failed, full ? ": the disk or your quota is full" : "");
+	}
+	js_buf_free(&said);
+	return status;
+}
+
+static int ask_version(const struct js_who *who, struct js_program *program, struct jobstack_error *error)
 {
 	const char *argv[] = {program->path, "--no-defaults", "--version", NULL};
-	struct js_task task = {.argv = argv, .env = env, .who = who};
+	const struct js_tool tool = {.argv = argv, .who = who, .limit_us = VERSION_LIMIT_US};
 	struct js_buf said = {0};
-	int end = 0, status = js_task_run(&task, VERSION_LIMIT_US, NULL, &said, &end, error);
+	int end = 0, status = collect_output(&tool, &said, &end, error);
 
 	if (status == 0 && (said.failed || said.data == NULL || end != 0 || parse_version(said.data, program) != 0))
 		status = js_error_set(error, JOBSTACK_EFILE,
@@ -157,9 +185,11 @@ static int ask_version(char *const *env, const struct js_who *who, struct js_pro
 	return status;
 }
 
-int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
-		    struct js_program *program, struct jobstack_error *error)
+int js_program_find(const char *given, const struct js_who *who, struct js_program *program,
+		    struct jobstack_error *error)
 {
+	const char *const ours[] = {"mariadbd", "mysqld", NULL}, *const theirs[] = {given, NULL};
+
 	memset(program, 0, sizeof(*program));
 	if (given != NULL && strchr(given, '/') != NULL) {
 		JS_TRY(js_layout_absolute(program->path, given, error));
@@ -167,16 +197,14 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 			return js_error_set(error, JOBSTACK_EFILE,
 					    "the server program %s does not exist or is not executable", given);
 	} else if (given != NULL) {
-		if (js_program_search(given, search, program->path) != 0 && search_places(given, program->path) != 0)
+		if (!search_names(theirs, program->path))
 			return js_error_set(error, JOBSTACK_EFILE, "the server program %s was not found", given);
-	} else if (js_program_search("mariadbd", search, program->path) != 0 &&
-		   js_program_search("mysqld", search, program->path) != 0 &&
-		   search_places("mariadbd", program->path) != 0 && search_places("mysqld", program->path) != 0)
+	} else if (!search_names(ours, program->path))
 		return js_error_set(error, JOBSTACK_EFILE,
 				    "no MariaDB or MySQL server (mariadbd, mysqld) was found: install mariadb-server "
 				    "(Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf install "
 				    "mariadb-server), or name one with --program");
-	JS_TRY(ask_version(env, who, program, error));
+	JS_TRY(ask_version(who, program, error));
 	find_basedir(program);
-	return find_installer(search, program, error);
+	return find_installer(program, error);
 }

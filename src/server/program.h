@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Finding the programs: the server (MariaDB's or MySQL's), what initialises its data, openssl.
+ * Finding programs and running them to their end: the server (MariaDB's or MySQL's), what initialises its data, its
+ * client programs.
  */
 #pragma once
 
-#include "jobstack/jobstack.h"
+#include "base/buf.h"
+#include "cli/cli.h"
 #include "server/layout.h"
-
-/* Where the archive of the server is unpacked, seen from our program's directory. */
-#define JS_PROGRAM_OWN "../libexec/jobstack-server"
 
 struct js_program {
 	char path[JS_LAYOUT_PATH];
@@ -19,15 +18,25 @@ struct js_program {
 	char text[128];			/* the version as text */
 };
 
-/* Finds the server program: GIVEN (may be NULL), else in the server's archive, in SEARCH (a list like $PATH; may be
- * NULL), else in the usual places.  Runs it as WHO to learn its version.  EFILE: it found no program; the text says
- * what to install. */
-int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
-		    struct js_program *program, struct jobstack_error *error);
+/* Finds the server program: GIVEN (may be NULL), else in the server's archive, in $PATH, else in the usual places. Runs
+ * it as WHO to learn its version.  EFILE: it found no program; the text says what to install. */
+int js_program_find(const char *given, const struct js_who *who, struct js_program *program,
+		    struct jobstack_error *error);
 
-/* Finds NAME in the server's archive, if that is here, else in SEARCH, else in the usual places for programs.  0, or
- * -1. */
-int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH]);
+/* Finds the first of the client programs NAMES (ended by NULL) that is where the package of the server SERVER (a path;
+ * may be NULL) has them; else that is in the archive, in $PATH or in the usual places.  0, or -1. */
+int js_program_client(const char *server, const char *const names[], char out[JS_LAYOUT_PATH]);
 
-/* Finds NAME where PROGRAM's package has its client programs.  0, or -1. */
-int js_program_beside(const char *program, const char *name, char out[JS_LAYOUT_PATH]);
+/* A program to run to its end. */
+struct js_tool {
+	const char *const *argv; /* argv[0] is its path */
+	const struct js_who *who;
+	const char *dir;      /* its working directory; NULL: the root */
+	const char *variable; /* NAME=VALUE for its environment; or NULL */
+	int64_t limit_us;
+	const char *failed; /* "could not initialise the data in ..." */
+};
+
+/* Runs it.  If it fails, the last lines that it said are printed, and the error is "ARGV[0] FAILED", with "the disk or
+ * your quota is full" if that is so under DIR. */
+int js_program_run(struct cli *cli, const struct js_tool *tool, const char *dir);

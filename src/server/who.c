@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Users, and programs that run as them.  Promise: the server inherits no descriptor from us or our caller, such as a
- * lock, or a pipe whose reader waits for its end.
+ * Users, and what a child does to become one of them.
  */
 #include "server/who.h"
 
@@ -9,11 +8,8 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +54,7 @@ int js_who_numbered(uid_t uid, struct js_who *who, struct jobstack_error *error)
 /* Called in the child: changes to WHO for ever. */
 static int become_user(const struct js_who *who)
 {
-	if (who == NULL || !who->change)
+	if (!who->change)
 		return 0;
 	if (initgroups(who->name, who->gid) != 0 || setgid(who->gid) != 0 || setuid(who->uid) != 0)
 		return -1;
@@ -89,94 +85,31 @@ int js_who_call(const struct js_who *who, int (*fn)(const void *arg), const void
 	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-char **js_task_env(char *const *env, const char *extra)
+static void clean_environment(void)
 {
+	extern char **environ;
 	static const char *const drop[] = {
 		"MYSQL",	 "MARIADB", "NOTIFY_SOCKET=", "LISTEN_FDS=", "LISTEN_PID=", "USER=",
 		"OPENSSL_CONF=", "TMPDIR=", "TMP=",	      "TEMP=" /* the server's user may have no access to our directory */};
-	size_t n = 0, k = 0;
-	char **copy;
+	char **to = environ;
 
-	while (env != NULL && env[n] != NULL)
-		n++;
-	copy = calloc(n + 2, sizeof(*copy));
-	if (copy == NULL)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
+	for (char **from = environ; from != NULL && *from != NULL; from++) {
 		int keep = 1;
 
 		for (size_t d = 0; d < sizeof(drop) / sizeof(drop[0]); d++)
-			keep = keep && strncmp(env[i], drop[d], strlen(drop[d])) != 0;
+			keep = keep && strncmp(*from, drop[d], strlen(drop[d])) != 0;
 		if (keep)
-			copy[k++] = env[i];
+			*to++ = *from;
 	}
-	copy[k] = (char *)(uintptr_t)extra; /* execve does not change it */
-	return copy;
+	if (to != NULL)
+		*to = NULL;
 }
 
-static void raise_files(rlim_t want)
+const char *js_who_enter(const struct js_who *who, const char *dir)
 {
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
-		return;
-	if (r.rlim_max < want && geteuid() == 0) {
-		struct rlimit more = {.rlim_cur = want, .rlim_max = want};
-
-		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
-			return;
-	}
-	if (r.rlim_cur < want) {
-		r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
-		(void)setrlimit(RLIMIT_NOFILE, &r);
-	}
-	if (getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_cur < r.rlim_max) { /* one thread per connection */
-		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NPROC, &r);
-	}
-}
-
-/* What a task does before its program. */
-static const char *enter_task(const void *arg)
-{
-	const struct js_task *task = arg;
-
 	(void)umask(077);
-	if (task->before != NULL && task->before(task->arg) != 0)
-		return "writing the file `owner`";
-	if (task->raise_files > 0)
-		raise_files((rlim_t)task->raise_files);
-	if (become_user(task->who) != 0)
+	clean_environment();
+	if (become_user(who) != 0)
 		return "becoming another user";
-	return chdir(task->dir != NULL ? task->dir : "/") == 0 ? NULL : "changing to its working directory";
-}
-
-static struct js_child make_task_child(const struct js_task *task)
-{
-	return (struct js_child){
-		.argv = task->argv,
-		.env = task->env,
-		.shut_others = 1,
-		.death_signal = task->die_with_us ? SIGTERM : 0,
-		.group = JS_CHILD_SESSION,
-		.ignored = JS_CHILD_IGNORED_NONE, /* the server must not inherit what our caller ignores */
-		.enter = enter_task,
-		.arg = task};
-}
-
-int js_task_run(const struct js_task *task, int64_t limit_us, const volatile int *stop, struct js_buf *output,
-		int *status, struct jobstack_error *error)
-{
-	struct js_child child = make_task_child(task);
-
-	child.stop = stop;
-	return js_child_run(&child, output, output, limit_us, status, error);
-}
-
-pid_t js_task_start(const struct js_task *task, int out, struct jobstack_error *error)
-{
-	struct js_child child = make_task_child(task);
-
-	child.out = child.err = out;
-	return js_child_start(&child, error);
+	return chdir(dir != NULL ? dir : "/") == 0 ? NULL : "changing to its working directory";
 }

@@ -18,7 +18,7 @@ has() { # PACKAGE FILE...
 	shift
 	for file; do [[ $all == *$'\n'"./usr/$file"$'\n'* ]] || { echo "$file is not in $package" && return 1; }; done
 }
-check 'jobstack has the tools and what they need' has jobstack bin/jobstack bin/jobstack-worker bin/jobstack-top \
+check 'jobstack has the tools and what they need' has jobstack bin/jobstack bin/jobstack-server bin/jobstack-worker bin/jobstack-top \
 	share/jobstack/schema/jobstack.sql share/jobstack/shims/jobstack_persistent.py
 check '... pages, completions, units, documents' has jobstack share/man/man1/jobstack.1.gz share/man/man1/jobstack-push.1.gz \
 	share/man/man1/jobstack-worker.1.gz share/man/man7/jobstack.7.gz share/bash-completion/completions/jobstack \

@@ -66,6 +66,7 @@ wait_for() {
 	done
 }
 owner() { sed -n "s/^$2=//p" "$T/$1/owner"; } # owner SERVER KEY
+kept_port() { sed -n "s/^port=//p" "$T/a/my.cnf"; }
 mode() { stat -c %a "$1"; }
 has_mode() { [ "$(mode "$2")" = "$1" ]; }
 gone() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"; }
@@ -86,6 +87,8 @@ case $("$CLIENT" --version) in *MariaDB*) ;; *) NO_TLS=--ssl-mode=DISABLED VERIF
 sql() { "$CLIENT" --defaults-file="$1" -N -B -e "$2" jobstack; }
 
 # ---- usage
+mkdir "$T/alone" && cp "$JOBSTACK" "$T/alone/"
+check "without its program: told" both 2 "$T/alone/jobstack-server can't be run (No such file or directory): install it beside jobstack" "$T/alone/jobstack" server status
 check "no verb is wrong usage" both 2 "start, stop, status, run" "$JOBSTACK" server
 check "an unknown verb is wrong usage" both 2 "unknown argument" "$JOBSTACK" server begin
 check "a wrong option is wrong usage" both 2 "--nonsense" "$JOBSTACK" server start --nonsense
@@ -173,7 +176,7 @@ kill -9 "$old"
 wait_for gone "$old"
 check "status tells of the crash" both 1 "crashed (pid" server a status
 check "start after kill -9 recovers" gives 0 server a start
-check "and says so" says "recovered"
+check "and says so" says "recovers its data"
 check "what was committed is there" test "$(sql "$CNF" "SELECT k FROM kept")" = 42
 
 # ---- stop
@@ -193,12 +196,12 @@ check "stop again says that it did not run" both 0 "not running" server a stop
 check "status says stopped" both 1 stopped server a status --json
 
 # ---- another port, another name
-port=$(cat "$T/a/port")
+port=$(kept_port)
 check "a second server takes the first one's port" gives 0 server b start --port "$port" --memory 32M
 before=$(sha256sum <"$T/a/tls/ca.pem")
 check "the first moves to another port" both 0 "another program uses the port" server a start
-check "which is kept" not test "$(cat "$T/a/port")" = "$port"
-check "the client file says so" grep -qx "port=$(cat "$T/a/port")" "$CNF"
+check "which is kept" not test "$(kept_port)" = "$port"
+check "the client file says so" grep -qx "port=$(kept_port)" "$CNF"
 gives 0 server a stop
 check "another address" gives 0 server a start --bind 127.0.0.2
 check "with another server's client file: said" both 0 "named another server" \
@@ -243,7 +246,7 @@ printf '127.0.0.1 localhost\n10.9.0.1 two-names\n10.9.0.2 two-names\n10.9.0.2 tw
 mount --bind "$T/hosts" /etc/hosts || exit
 server() { "$JOBSTACK" server "$@" --data "$T/a" --client-file "$T/a.d/client.cnf"; }
 server start -q --bind two-names || exit
-port=$(cat "$T/a/port")
+port=$(sed -n "s/^port=//p" "$T/a/owner")
 for i in 127.0.0.1 10.9.0.{1..3}; do if true <"/dev/tcp/$i/$port"; then echo "$i"; fi; done 2>/dev/null
 server stop -q
 END
@@ -355,7 +358,7 @@ gives 0 server k stop
 
 # ---- the server that was unpacked with jobstack is taken before those of the host
 mkdir -p "$T/tree/bin" "$T/tree/libexec"
-cp "$JOBSTACK" "$T/tree/bin/"
+cp "$JOBSTACK" "$JOBSTACK-server" "$T/tree/bin/"
 ln -s "$T/prefix" "$T/tree/libexec/jobstack-server"
 ln -s "../sbin/${daemon##*/}" "$T/prefix/bin/"
 rm "$T/server.reached"
@@ -447,7 +450,7 @@ fi
 if [ "$(id -u)" = 0 ]; then
 	mkdir "$T/u"
 	chown nobody "$T/u"
-	cp "$JOBSTACK" "$T/jobstack" # the tree may lie in root's home, where nobody else gets to
+	cp "$JOBSTACK" "$JOBSTACK-server" "$T/" # the tree may lie in root's home, where nobody else gets to
 	as_nobody() { setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups env HOME="$T/u" "$@"; }
 	check "an ordinary user can start, by defaults alone" gives 0 as_nobody "$T/jobstack" server start
 	check "in the home directory" test -d "$T/u/.local/share/jobstack/server/data"

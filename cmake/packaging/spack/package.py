@@ -35,7 +35,6 @@ class Jobstack(CMakePackage):
     depends_on("openssl")
     depends_on("slurm", when="+slurm")
     depends_on("mariadb", type="run", when="+server")
-    depends_on("openssl", type="run", when="+server")
 
     def cmake_args(self):
         return [self.define_from_variant("JOBSTACK_SLURM", "slurm")]

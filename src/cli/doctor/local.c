@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/command.h"
-#include "server/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,7 +180,7 @@ static void check_server_age(struct doctor *d)
 	struct js_buf day = {0};
 	struct tm tm = {0};
 
-	(void)snprintf(path, sizeof(path), "%s/" JS_PROGRAM_OWN "/DAY", js_child_program_dir());
+	(void)snprintf(path, sizeof(path), "%s/" CLI_SERVER_ARCHIVE "/DAY", js_child_program_dir());
 	if (js_file_read(path, &day) == 0 && day.data != NULL && strptime(day.data, "%Y-%m-%d", &tm) != NULL) {
 		int64_t days = js_clock_wall_us() / (24 * 3600 * JS_SECOND_US) - timegm(&tm) / (24 * 3600);
 

@@ -8,6 +8,7 @@
 #include "cli/submit/submit.h"
 
 #include "base/file.h"
+#include "base/home.h"
 #include "base/num.h"
 #include "view/json.h"
 #include "view/words.h"
@@ -16,8 +17,7 @@
 #include "cli/why.h"
 #include "cli/worker.h"
 #include "run/worker_options.h"
-#include "server/net.h"
-#include "server/server.h"
+#include "process/net.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -343,7 +343,7 @@ static int find_other_host(const struct submit *s, const char *own, char node[CL
 static int check_database(struct submit *s)
 {
 	char where[600], host[CLI_HOST], own[256] = "", node[CLI_HOST];
-	const char *file = s->option_file, *data;
+	const char *file = s->option_file;
 	struct js_buf remedy = {0}, option = {0};
 
 	jobstack_describe(s->cli.handle, where, sizeof(where));
@@ -354,7 +354,7 @@ static int check_database(struct submit *s)
 	where[strcspn(where, ",")] = '\0';
 	if (s->cli.defaults_file != NULL)
 		js_buf_printf(&option, " --client-file %s", file);
-	if (js_server_of_client(file, &data) >= 0)
+	if (js_home_is_servers(file))
 		js_buf_printf(&remedy, "run `jobstack server stop%s`, then `jobstack server start --bind %s%s`",
 			      option.len > 0 ? option.data : "", own, option.len > 0 ? option.data : "");
 	else
@@ -595,4 +595,4 @@ static int submit_jobs(struct cli *cli)
 	return cli_end(&s->cli, status);
 }
 
-const struct cli_frame cli_submit = {.flags = CLI_SORTS, .run = submit_jobs};
+const struct cli_frame cli_submit = {.opts = &opts, .flags = CLI_SORTS, .run = submit_jobs};

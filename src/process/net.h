@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #define JS_NET_ADDRESSES 8 /* the server listens on at most so many of a name's addresses */
+#define JS_NET_VERSION 128
 #define JS_NET_LISTEN (JS_NET_ADDRESSES * 64)
 
 union js_net_address {
@@ -38,16 +39,9 @@ int js_net_port_free(const struct js_net *net, unsigned port);
 /* Finds a free port outside of the range for outgoing connections. */
 int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack_error *error);
 
-/* What the server says in its greeting. */
-struct js_net_greeting {
-	int tls;	   /* it offers TLS */
-	int full;	   /* it runs, but refused the connection with an error */
-	char version[128]; /* its version, or "" */
-};
-
-/* Connects to HOST (the first of a list; "*": this machine) and waits at most LIMIT_US for the greeting.  Returns 0, or
- * -1. */
-int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_net_greeting *greeting);
+/* Connects to HOST and waits at most LIMIT_US for the greeting of a MySQL or MariaDB server.  Returns 0 and its
+ * VERSION, which is "" if it refused the connection with an error (it has too many); or -1. */
+int js_net_greet(const char *host, unsigned port, int64_t limit_us, char version[JS_NET_VERSION]);
 
 /* 1 if HOST is a loopback address or localhost. */
 int js_net_loopback(const char *host);

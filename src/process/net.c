@@ -2,7 +2,7 @@
  *
  * Addresses and ports.  Promise: nothing here waits longer than its limit, except for the resolver.
  */
-#include "server/net.h"
+#include "process/net.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,14 +16,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 /* Below the range of ports that Linux uses for outgoing connections, so that the port is still free at the next start.
  */
 #define PORT_LOW 13306
 #define PORT_HIGH 29999
-#define CAPABILITY_SSL 0x0800
 
 /* A socket that listens as the server will, or -1 with errno. */
 static int open_listener(union js_net_address addr, unsigned port)
@@ -157,100 +155,83 @@ int js_net_loopback(const char *host)
 	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
-/* Lets each call on FD wait at most until this moment. */
-static void limit_waits(int fd, int64_t until_us)
+/* Waits until FD is ready for EVENTS, whatever signals come: 0, or -1 at UNTIL_US. */
+static int wait_ready(int fd, short events, int64_t until_us)
 {
-	int64_t left = until_us - js_clock_mono_us();
-	struct timeval limit = {left / JS_SECOND_US, left % JS_SECOND_US};
+	struct pollfd ready = {.fd = fd, .events = events};
+	int64_t left;
+	int n = -1;
 
-	if (left <= 0)
-		limit = (struct timeval){0, 1};				      /* 0 would be no limit */
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* holds for connect */
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	while (n < 0 && (left = until_us - js_clock_mono_us()) > 0)
+		n = poll(&ready, 1, (int)(left / 1000) + 1);
+	return n > 0 ? 0 : -1;
 }
 
-/* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler
- * (1), capabilities (2). */
-static int parse_greeting(const unsigned char *p, size_t len, struct js_net_greeting *g)
+/* Header: length (3), sequence (1).  Payload: 10, version NUL, ...; or 255 and an error.  Returns 1 if the end is still
+ * missing. */
+static int parse_greeting(const char *p, size_t len, char version[JS_NET_VERSION])
 {
-	const unsigned char *end;
-	size_t n;
+	const char *end;
 
 	if (len < 6)
-		return 1; /* incomplete */
-	if (p[4] == 0xff) {
-		g->full = 1;
-		return 0;
-	}
-	if (p[4] != 10)
-		return -1;
-	end = memchr(p + 5, '\0', len - 5);
-	if (end == NULL || len < (size_t)(end - p) + 16)
 		return 1;
-	n = (size_t)(end - (p + 5));
-	if (n >= sizeof(g->version))
+	version[0] = '\0';
+	if (p[4] != 10)
+		return (unsigned char)p[4] == 0xff ? 0 : -1;
+	end = memchr(p + 5, '\0', len - 5);
+	if (end == NULL)
+		return 1;
+	if (end - (p + 5) >= JS_NET_VERSION)
 		return -1;
-	memcpy(g->version, p + 5, n + 1);
-	if (strncmp(g->version, "5.5.5-", 6) == 0) /* MariaDB before 11 adds this prefix for old replicas */
-		memmove(g->version, g->version + 6, n + 1 - 6);
-	g->tls = ((unsigned)end[14] | (unsigned)end[15] << 8) & CAPABILITY_SSL ? 1 : 0;
+	/* MariaDB before 11 adds this prefix for old replicas */
+	p += strncmp(p + 5, "5.5.5-", 6) == 0 ? 11 : 5;
+	memcpy(version, p, (size_t)(end - p) + 1);
 	return 0;
 }
 
-static int read_greeting(int fd, int64_t until_us, struct js_net_greeting *g)
+static int read_greeting(int fd, int64_t until_us, char version[JS_NET_VERSION])
 {
-	unsigned char text[1024];
+	char text[1024];
 	size_t len = 0;
-	ssize_t n;
+	ssize_t n = 1;
 	int status = 1;
 
-	while (status == 1 && len < sizeof(text)) {
-		limit_waits(fd, until_us);
+	while (status == 1 && n > 0 && len < sizeof(text) && wait_ready(fd, POLLIN, until_us) == 0) {
 		n = read(fd, text + len, sizeof(text) - len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-		status = parse_greeting(text, len, g);
+		len += n > 0 ? (size_t)n : 0;
+		status = parse_greeting(text, len, version);
 	}
 	return status == 0 ? 0 : -1;
 }
 
-/* A signal interrupts connect(), which then goes on: not an answer yet. */
 static int connect_until(int fd, const struct addrinfo *a, int64_t until_us)
 {
-	struct pollfd made = {.fd = fd, .events = POLLOUT};
-	int failure = 0, n = -1;
+	int failure = 0;
 	socklen_t len = sizeof(failure);
 
-	limit_waits(fd, until_us);
 	if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
 		return 0;
-	if (errno != EINTR)
-		return -1;
-	for (int64_t left; n < 0 && (left = until_us - js_clock_mono_us()) > 0;)
-		n = poll(&made, 1, (int)(left / 1000) + 1);
-	return n > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &len) == 0 && failure == 0 ? 0 : -1;
+	return errno == EINPROGRESS && wait_ready(fd, POLLOUT, until_us) == 0 &&
+			       getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &len) == 0 && failure == 0
+		       ? 0
+		       : -1;
 }
 
-int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_net_greeting *greeting)
+int js_net_greet(const char *host, unsigned port, int64_t limit_us, char version[JS_NET_VERSION])
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
 	int64_t until = js_clock_mono_us() + limit_us;
-	char service[16], name[256];
+	char service[16];
 	int status = -1;
 
-	memset(greeting, 0, sizeof(*greeting));
 	(void)snprintf(service, sizeof(service), "%u", port);
-	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(host, ","), host);
-	if (getaddrinfo(strcmp(name, "*") == 0 ? "127.0.0.1" : name, service, &hints, &list) != 0)
+	if (getaddrinfo(host, service, &hints, &list) != 0)
 		return -1;
 	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
-		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		if (connect_until(fd, a, until) == 0)
-			status = read_greeting(fd, until, greeting);
+			status = read_greeting(fd, until, version);
 		js_file_close(&fd);
 	}
 	freeaddrinfo(list);

@@ -4,17 +4,15 @@
  * workers are alive; if a restore fails, what the database had is put back, or is in a file; after a move the new
  * database has been checked and has the same numbers, or the old one is still the one in use.
  */
-#include "cli/server/data.h"
+#include "server/server.h"
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/server/job.h"
 #include "server/backup.h"
-#include "server/layout.h"
+#include "server/chain.h"
 #include "view/words.h"
 
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +71,24 @@ static int read_ledger(struct place *p)
 	return jobstack_status(p->cli->handle, NULL, take_stack, p, &p->cli->error);
 }
 
-/* Connects, and reads what is there.  0, or the exit status.  A database without (our) schema has no stacks. */
-static int open_place(struct place *p, struct cli *cli, const struct js_server_options *o)
+/* The client programs do not read the group [jobstack] of the option file: asks them whether they reach this server. */
+static int check_client_programs(struct place *p)
 {
-	struct js_server_info info;
-	static char program[JS_LAYOUT_PATH];
+	struct jobstack_error *error = &p->cli->error;
+	int status = p->same.failed ? js_error_memory(error) : js_backup_ask(&p->backup, p->same.data, error);
+
+	if (status == 1)
+		status = js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the programs of MariaDB or MySQL reach another server than jobstack does: put host, "
+			"port, user and password into the group [client] of the option file");
+	return status;
+}
+
+/* Connects, and reads what is there.  0, or the exit status.  A database without (our) schema has no stacks. */
+static int open_place(struct place *p, struct cli *cli, struct server *s)
+{
+	const char *file = cli_option_file(cli);
 	int status = cli_connect(cli, 0);
 
 	*p = (struct place){.cli = cli};
@@ -93,27 +104,15 @@ static int open_place(struct place *p, struct cli *cli, const struct js_server_o
 	}
 	if (status != 0)
 		return cli_fail(cli);
-	if (js_server_status(o, &info, NULL) == 0)
-		(void)snprintf(program, sizeof(program), "%s", info.owner.program);
-	p->backup = (struct js_backup){.option_file = cli_option_file(cli),
-				       .database = p->database,
-				       .schema_dir = cli_schema_dir(),
-				       .search_path = o->search_path != NULL ? o->search_path : "",
-				       .program = *program != '\0' ? program : NULL,
-				       .stop = o->stop};
-	if (p->backup.option_file != NULL) { /* it is in a static buffer */
-		p->backup.option_file = strdup(p->backup.option_file);
-		if (p->backup.option_file == NULL)
-			return cli_no_memory(cli);
-	}
-	/* the client programs do not read the group [jobstack] */
-	status = p->same.failed ? js_error_memory(&cli->error) : js_backup_ask(&p->backup, p->same.data, &cli->error);
-	if (status == 1)
-		status = js_error_set(
-			&cli->error, JOBSTACK_ECONFLICT,
-			"the programs of MariaDB or MySQL reach another server than jobstack does: put host, "
-			"port, user and password into the group [client] of the option file");
-	return status != 0 ? cli_fail(cli) : 0;
+	p->backup =
+		(struct js_backup){.option_file = file != NULL ? strdup(file) : NULL, /* that is in a static buffer */
+				   .database = p->database,
+				   .schema_dir = cli_schema_dir(),
+				   .program = s->owner.program,
+				   .stop = &cli_stop};
+	if (file != NULL && p->backup.option_file == NULL)
+		return cli_no_memory(cli);
+	return check_client_programs(p) != 0 ? cli_fail(cli) : 0;
 }
 
 static void close_place(struct place *p)
@@ -161,14 +160,24 @@ static int refuse_used(struct place *p, int replace)
 	return status > 0 ? CLI_NO : 0;
 }
 
-int cli_server_backup(struct cli *cli, const struct js_server_options *o, const char *file)
+/* The client programs of the server, if it is the one of the directory, are preferred; that it is not is no error. */
+static void begin_verb(struct server *s)
 {
+	cli_catch_signals();
+	(void)server_look(s);
+	js_error_clear(&s->cli.error);
+}
+
+int verb_backup(struct server *s)
+{
+	struct cli *cli = &s->cli;
+	const char *file = cli->words[1];
 	struct place p;
 	struct stat st;
 	int status;
 
-	cli_catch_signals();
-	status = open_place(&p, cli, o);
+	begin_verb(s);
+	status = open_place(&p, cli, s);
 	if (status == 0) {
 		if (read_ledger(&p) != 0 || js_backup_write(&p.backup, file, &cli->error) != 0)
 			status = cli_fail(cli);
@@ -204,17 +213,14 @@ static int check_filled(struct place *p)
 }
 
 /* Writes what the database has to the file KEPT. */
-static int keep_replaced(struct place *p, const struct js_server_options *o, const char *file,
-			 char kept[JS_LAYOUT_PATH])
+static int keep_replaced(struct place *p, struct server *s, const char *file, char kept[JS_LAYOUT_PATH])
 {
 	struct jobstack_error *error = &p->cli->error;
 	struct stat had, given;
-	char dir[JS_LAYOUT_PATH];
 	int status;
 
-	(void)snprintf(kept, JS_LAYOUT_PATH, "%s", cli_server_beside(o->data, ".replaced"));
-	(void)snprintf(dir, sizeof(dir), "%s", kept);
-	(void)js_file_mkdirs(dirname(dir), 0700); /* the database need not be that of our server */
+	(void)snprintf(kept, JS_LAYOUT_PATH, "%s", chain_beside(s->layout.dir, ".replaced"));
+	(void)js_file_make_parent(kept, 0700); /* the database need not be that of our server */
 	if (stat(kept, &had) == 0 && stat(file, &given) == 0 && had.st_dev == given.st_dev &&
 	    had.st_ino == given.st_ino)
 		status = js_error_set(error, JOBSTACK_ECONFLICT,
@@ -249,19 +255,21 @@ static void put_back(struct place *p, const char *kept)
 			 p->cli->defaults_file != NULL ? p->cli->defaults_file : "");
 }
 
-int cli_server_restore(struct cli *cli, const struct js_server_options *o, const char *file, int replace)
+int verb_restore(struct server *s)
 {
+	struct cli *cli = &s->cli;
+	const char *file = cli->words[1];
 	char kept[JS_LAYOUT_PATH] = "";
 	struct place p;
 	int status;
 
-	cli_catch_signals();
+	begin_verb(s);
 	if (js_backup_check(file, &cli->error) != 0)
 		return cli_fail(cli);
-	status = open_place(&p, cli, o);
-	JS_THEN(status, refuse_used(&p, replace));
+	status = open_place(&p, cli, s);
+	JS_THEN(status, refuse_used(&p, s->replace));
 	if (status == 0 && p.stacks > 0)
-		status = keep_replaced(&p, o, file, kept);
+		status = keep_replaced(&p, s, file, kept);
 	if (status == 0 && js_backup_load(&p.backup, file, &cli->error) != 0) {
 		put_back(&p, kept);
 		status = cli_fail(cli);
@@ -336,21 +344,22 @@ static int fill_other(struct place *from, struct place *to, const char *kept)
 	return status;
 }
 
-int cli_server_move(struct cli *cli, const struct js_server_options *o, const char *file, int replace)
+int verb_move(struct server *s)
 {
-	struct cli other = *cli;
+	struct cli *cli = &s->cli, other = *cli;
+	const char *file = cli->words[1];
 	struct place from = {0}, to = {0};
 	char here[600], there[600], kept[JS_LAYOUT_PATH], name[JS_LAYOUT_PATH];
 	int status;
 
-	cli_catch_signals();
+	begin_verb(s);
 	if (js_layout_absolute(name, file, &cli->error) != 0)
 		return cli_fail(cli);
 	other.defaults_file = name;
 	other.handle = NULL;
-	(void)snprintf(kept, sizeof(kept), "%s", cli_server_beside(o->data, ".moved"));
-	status = open_place(&from, cli, o);
-	JS_THEN(status, open_place(&to, &other, o));
+	(void)snprintf(kept, sizeof(kept), "%s", chain_beside(s->layout.dir, ".moved"));
+	status = open_place(&from, cli, s);
+	JS_THEN(status, open_place(&to, &other, s));
 	if (status == 0) {
 		jobstack_describe(cli->handle, here, sizeof(here));
 		jobstack_describe(other.handle, there, sizeof(there));
@@ -362,7 +371,7 @@ int cli_server_move(struct cli *cli, const struct js_server_options *o, const ch
 		else
 			status = refuse_alive(&from);
 	}
-	JS_THEN(status, refuse_used(&to, replace));
+	JS_THEN(status, refuse_used(&to, s->replace));
 	if (status == 0)
 		status = fill_other(&from, &to, kept);
 	if (status == 0 && !cli->quiet)

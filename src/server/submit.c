@@ -3,12 +3,12 @@
  * jobstack server submit: the private server in a Slurm job, which submits the next one before its wall time is over.
  * Promise: nothing is submitted while the server runs or a chain of jobs exists.
  */
-#include "cli/server/job.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "view/json.h"
 #include "cli/sbatch.h"
+#include "server/chain.h"
+#include "server/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,44 +20,26 @@
  * send it up to a minute early. */
 #define STOP_S 120
 
-enum { PORT = CLI_OWN, MEMORY };
-
 static struct request {
-	struct cli cli;
-	struct js_server_options o;
-	struct cli_words mine, passed, run; /* our options as typed; sbatch's; those of `server run` */
-	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
+	struct server s;
+	struct cli_words mine, passed; /* our options as typed; sbatch's */
+	char script[JS_LAYOUT_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
 } request;
 
-/* Checks the value of an option of `server run`, and keeps the option for its command line. */
-static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	uint64_t n = 0;
-	const char *word;
-	int status = cli_take(cli,
-			      key == PORT     ? CLI_NUMBER(&n, 1, 65535, CLI_SERVER_PORT)
-			      : key == MEMORY ? CLI_BY(cli_server_memory, &n)
-					      : CLI_NAME(&word),
-			      key, arg);
-
-	cli_words_format(ctx, "--%s=%s", cli_option(cli, key)->name, arg);
-	return status;
-}
-
 static const struct js_opt table[] = {
 	{0, "data", "DIR", "the server's directory, which all nodes must see (default: as for start)",
-	 CLI_NAME(&request.o.data)},
+	 CLI_NAME(&request.s.data)},
 	{0, "bind", "HOST", "the name at which clients reach the node; %h is its host name\n(default: %h)",
-	 CLI_BY(take_run_option, &request.run)},
-	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)",
-	 CLI_BY(take_run_option, &request.run)},
+	 CLI_NAME(&request.s.bind)},
+	{0, "port", "N", "the TCP port (default: a free one, kept for later starts)",
+	 CLI_NUMBER(&request.s.port, 1, 65535, SERVER_PORT_WORDS)},
 	{0, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)",
-	 CLI_BY(take_run_option, &request.run)},
+	 CLI_NAME(&request.s.program_file)},
 	{0, "client-file", "FILE", "write the option file for clients here (default: as for start)",
-	 CLI_NAME(&request.o.client_file)},
-	{MEMORY, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(take_run_option, &request.run)},
+	 CLI_NAME(&request.s.client_file)},
+	{0, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(options_take_memory, &request.s.memory)},
 	{0, "wait", "D",
 	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended",
 	 CLI_TIME(&request.wait_us, 1, "a duration such as 90, 15m or 2h")},
@@ -71,7 +53,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
+const struct js_opts server_submit_opts = {
 	"jobstack server submit",
 	"[OPTIONS] [--OPT=VALUE for sbatch]",
 	"Runs the private server in a Slurm job. As soon as the server is up, its job submits a successor. "
@@ -101,12 +83,12 @@ static int64_t read_minutes(const char *time)
 static int refuse_short(struct request *r)
 {
 	const char *time = cli_sbatch_value(&r->passed, "time", 't');
-	int64_t least = CLI_SERVER_WALL_US / (60 * JS_SECOND_US),
+	int64_t least = CHAIN_WALL_US / (60 * JS_SECOND_US),
 		given = time != NULL && *time != '\0' ? read_minutes(time) : -1;
 
 	if (given <= 0 || given >= least || cli_sbatch_value(&r->passed, "signal", 0) != NULL)
 		return 0; /* 0: no limit */
-	return cli_usage(&r->cli,
+	return cli_usage(&r->s.cli,
 			 "--time=%s is too short: give at least %" PRId64
 			 " minutes, because the server stops 2 to 3 minutes before its job ends",
 			 time, least);
@@ -116,21 +98,17 @@ static int parse_server_submit(struct request *r, int argc, char **argv)
 {
 	int status, rest;
 
-	cli_begin(&r->cli, &opts);
+	cli_begin(&r->s.cli, &server_submit_opts);
 	cli_words_add(&r->mine, argv[0]);
-	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
-	JS_THEN(status, cli_parse(&r->cli, &opts, (int)r->mine.n, r->mine.at, NULL));
+	status = cli_sbatch_sort(&r->s.cli, argc, argv, &r->mine, &r->passed, &rest);
+	JS_THEN(status, cli_parse(&r->s.cli, &server_submit_opts, (int)r->mine.n, r->mine.at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
 	if (rest < argc)
-		return cli_usage(&r->cli, "`jobstack server submit` takes no command after --");
-	JS_TRY(cli_sbatch_check(&r->cli, r->dry_run, r->parsable));
-	JS_TRY(cli_server_paths(&r->cli, &r->o));
-	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
-		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
-	r->o.data = r->data;
-	r->o.client_file = r->client_file;
-	JS_TRY(cli_sbatch_refuse(&r->cli, &r->passed));
+		return cli_usage(&r->s.cli, "`jobstack server submit` takes no command after --");
+	JS_TRY(cli_sbatch_check(&r->s.cli, r->dry_run, r->parsable));
+	JS_TRY(options_paths(&r->s));
+	JS_TRY(cli_sbatch_refuse(&r->s.cli, &r->passed));
 	JS_TRY(refuse_short(r));
 	return CLI_GO_ON;
 }
@@ -145,9 +123,20 @@ static void add_sbatch_options(const struct request *r, struct cli_words *words)
 	if (cli_sbatch_value(&r->passed, "signal", 0) == NULL)
 		cli_words_format(words, "--signal=B:TERM@%d", STOP_S);
 	if (cli_sbatch_value(&r->passed, "output", 'o') == NULL)
-		cli_sbatch_output(words, cli_server_beside(r->data, ""), ".job-%j.log");
+		cli_sbatch_output(words, chain_beside(r->s.layout.dir, ""), ".job-%j.log");
 	cli_words_add(words, "--no-requeue"); /* the next job is what comes after a node that failed */
 	cli_words_all(words, &r->passed);
+}
+
+/* Appends those of our options that are the server's. */
+static void add_run_options(const struct request *r, struct cli_words *line)
+{
+	static const char *const names[] = {"--bind=", "--port=", "--program=", "--memory="};
+
+	for (size_t i = 1; i < r->mine.n; i++)
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+			if (strncmp(r->mine.at[i], names[n], strlen(names[n])) == 0)
+				cli_words_add(line, r->mine.at[i]);
 }
 
 static void write_server_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
@@ -157,15 +146,15 @@ static void write_server_script(const struct request *r, const struct cli_words 
 	cli_words_format(&line, "%s/jobstack", js_child_program_dir());
 	cli_words_add(&line, "server");
 	cli_words_add(&line, "run");
-	cli_words_format(&line, "--data=%s", r->data);
-	cli_words_format(&line, "--client-file=%s", r->client_file);
+	cli_words_format(&line, "--data=%s", r->s.layout.dir);
+	cli_words_format(&line, "--client-file=%s", r->s.client_file);
 	cli_words_add(&line, "--bind=%h");
-	cli_words_all(&line, &r->run);
+	add_run_options(r, &line);
 	for (size_t i = 0; i < call->n; i++)
 		cli_words_format(&line, "--again=%s", call->at[i]);
 	js_buf_printf(out,
 		      "#!/bin/bash\n# Written by jobstack server submit %s: a private server for jobstack, in %s\n",
-		      jobstack_version(), strchr(r->data, '\n') == NULL ? r->data : "a directory");
+		      jobstack_version(), strchr(r->s.layout.dir, '\n') == NULL ? r->s.layout.dir : "a directory");
 	js_buf_str(out, "exec ");
 	cli_words_quote(out, &line);
 	js_buf_char(out, '\n');
@@ -176,22 +165,22 @@ static void write_server_script(const struct request *r, const struct cli_words 
 /* Refuses if the server runs, or a job for it exists. */
 static int refuse_second_server(struct request *r)
 {
-	static struct js_server_info info;
-	char jobs[64];
+	struct server *s = &r->s;
+	const struct js_owner *o = &s->owner;
+	struct chain chain;
 
-	if (js_server_status(&r->o, &info, &r->cli.error) != 0)
-		return cli_fail(&r->cli);
-	cli_server_jobs(r->data, jobs);
-	if (info.state != JS_SERVER_STOPPED && info.state != JS_SERVER_CRASHED)
-		cli_tell(&r->cli,
+	if (server_look(s) != 0)
+		return cli_fail(&s->cli);
+	chain_read(s->layout.dir, &chain);
+	if (s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED)
+		cli_tell(&s->cli,
 			 "the server of %s is already running, or may be, on %s%s%s: `jobstack server stop --data %s` "
 			 "stops it",
-			 r->data, info.owner.host, info.owner.job[0] != '\0' ? " in Slurm job " : "", info.owner.job,
-			 r->data);
-	else if (jobs[0] != '\0')
-		cli_tell(&r->cli,
+			 s->layout.dir, o->host, o->job[0] != '\0' ? " in Slurm job " : "", o->job, s->layout.dir);
+	else if (chain.jobs[0] != '\0')
+		cli_tell(&s->cli,
 			 "a job for this server is already submitted (%s): `jobstack server stop --data %s` cancels it",
-			 jobs, r->data);
+			 chain.jobs, s->layout.dir);
 	else
 		return 0;
 	return CLI_NO;
@@ -204,40 +193,37 @@ static int job_has_failed(const struct request *r, const char *job, char how[100
 	static struct js_slurm_job slurm;
 
 	how[0] = '\0';
-	if (cli_server_job_ask(job, NULL, 0, &slurm, &error) != 0)
+	if (chain_ask(job, NULL, 0, &slurm, &error) != 0)
 		return 0;
 	(void)snprintf(how, 100, " (%s)", slurm.state);
 	if (!slurm.terminal)
 		return 0;
-	cli_tell(&r->cli, "job %s ended (%s) before its server was up: see %s.job-%s.log", job, slurm.state, r->data,
-		 job);
+	cli_tell(&r->s.cli, "job %s ended (%s) before its server was up: see %s.job-%s.log", job, slurm.state,
+		 r->s.layout.dir, job);
 	return 1;
 }
 
-/* Waits until the server of JOB answers. */
+/* Waits until the server of JOB answers, and this host can use it. */
 static int wait_for_server(struct request *r, const char *job)
 {
-	static struct js_server_info info;
 	int64_t until = js_clock_mono_us() + r->wait_us, ask_at = js_clock_mono_us() + ASK_US;
-	struct jobstack_options login = JOBSTACK_OPTIONS_INIT;
-	struct jobstack_error error;
+	struct server *s = &r->s;
 	char how[100] = "";
 
-	login.defaults_file = r->client_file;
 	for (;;) {
-		if (js_server_status(&r->o, &info, &r->cli.error) != 0)
-			return cli_fail(&r->cli);
-		js_error_clear(&error);
-		if (info.state == JS_SERVER_RUNNING && strcmp(info.owner.job, job) == 0 &&
-		    jobstack_open(&r->cli.handle, &login, &error) == 0)
-			break; /* this host can use it */
+		if (server_look(s) != 0)
+			return cli_fail(&s->cli);
+		if (s->state == JS_OWNER_ANSWERS && strcmp(s->owner.job, job) == 0 &&
+		    server_try_login(s, s->client_file) == 0)
+			break;
+		js_error_clear(&s->cli.error);
 		if (cli_stop != 0)
 			return CLI_NO;
 		if (js_clock_mono_us() > until) {
-			cli_tell(&r->cli,
+			cli_tell(&s->cli,
 				 "job %s is submitted%s, but its server is not up yet: see `squeue -j %s` and "
 				 "%s.job-%s.log",
-				 job, how, job, r->data, job);
+				 job, how, job, s->layout.dir, job);
 			return CLI_TIMEOUT;
 		}
 		if (js_clock_mono_us() > ask_at) {
@@ -247,20 +233,20 @@ static int wait_for_server(struct request *r, const char *job)
 		}
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
-	if (!r->cli.quiet && !r->cli.json && !r->parsable)
-		(void)printf("running: %s:%u\nclients: %s\n", info.owner.bind, info.owner.port, info.owner.client_file);
+	if (!s->cli.quiet && !s->cli.json && !r->parsable)
+		(void)printf("running: %s:%u\nclients: %s\n", s->owner.bind, s->owner.port, s->owner.client_file);
 	return CLI_YES;
 }
 
 static int print_server_job(struct request *r, const char *job)
 {
-	if (r->cli.json)
-		return CLI_PRINT(KEY_INT("job", strtoll(job, NULL, 10), 1), KEY_TEXT("data", r->data),
-				 KEY_TEXT("client_file", r->client_file), KEY_TEXT("script", r->script));
+	if (r->s.cli.json)
+		return CLI_PRINT(KEY_INT("job", strtoll(job, NULL, 10), 1), KEY_TEXT("data", r->s.layout.dir),
+				 KEY_TEXT("client_file", r->s.client_file), KEY_TEXT("script", r->script));
 	if (r->parsable)
 		(void)printf("%s\n", job);
-	else if (!r->cli.quiet)
-		(void)printf("job %s: a server for %s\nscript: %s\n", job, r->data, r->script);
+	else if (!r->s.cli.quiet)
+		(void)printf("job %s: a server for %s\nscript: %s\n", job, r->s.layout.dir, r->script);
 	(void)fflush(stdout);
 	return CLI_YES;
 }
@@ -272,26 +258,26 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 	int status;
 
 	JS_TRY(refuse_second_server(r));
-	JS_TRY(cli_sbatch_keep(&r->cli, r->script, text));
-	status = cli_sbatch(&r->cli, call, &job);
+	JS_TRY(cli_sbatch_keep(&r->s.cli, r->script, text));
+	status = cli_sbatch(&r->s.cli, call, &job);
 	if (status < 0)
-		return cli_fail(&r->cli);
+		return cli_fail(&r->s.cli);
 	if (status == 1) {
-		cli_say(&r->cli, "not submitted: sbatch refused the job (see above)");
+		cli_say(&r->s.cli, "not submitted: sbatch refused the job (see above)");
 		return CLI_NO;
 	}
 	(void)snprintf(number, sizeof(number), "%" PRIu64, job);
-	if (cli_server_jobs_write(r->data, number, cli_server_cluster()) != 0) {
-		(void)js_error_set(&r->cli.error, JOBSTACK_EFILE, "%s can't be written: the job is cancelled",
-				   cli_server_beside(r->data, ".jobs"));
-		(void)cli_scancel(&r->cli, number);
-		return cli_fail(&r->cli);
+	if (chain_write(r->s.layout.dir, number, chain_cluster()) != 0) {
+		(void)js_error_set(&r->s.cli.error, JOBSTACK_EFILE, "%s can't be written: the job is cancelled",
+				   chain_beside(r->s.layout.dir, ".jobs"));
+		(void)cli_scancel(&r->s.cli, number);
+		return cli_fail(&r->s.cli);
 	}
 	status = print_server_job(r, number);
 	return status == CLI_YES && r->wait_us > 0 ? wait_for_server(r, number) : status;
 }
 
-int cli_server_submit_main(int argc, char **argv)
+int server_submit_main(int argc, char **argv)
 {
 	struct request *r = &request;
 	struct cli_words options = {0}, call = {0};
@@ -300,11 +286,11 @@ int cli_server_submit_main(int argc, char **argv)
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = r->dry_run ? 0 : cli_sbatch_find(&r->cli, "`jobstack server start` runs the server on this host");
+	status = r->dry_run ? 0 : cli_sbatch_find(&r->s.cli, "`jobstack server start` runs the server on this host");
 	if (status != 0)
 		return status;
 	cli_catch_signals();
-	(void)snprintf(r->script, sizeof(r->script), "%s", cli_server_beside(r->data, ".sbatch"));
+	(void)snprintf(r->script, sizeof(r->script), "%s", chain_beside(r->s.layout.dir, ".sbatch"));
 	add_sbatch_options(r, &options);
 	cli_sbatch_words(&call, &options, r->script);
 	write_server_script(r, &call, &text);
@@ -316,5 +302,5 @@ int cli_server_submit_main(int argc, char **argv)
 	cli_words_free(&options);
 	cli_words_free(&call);
 	js_buf_free(&text);
-	return cli_end(&r->cli, status);
+	return cli_end(&r->s.cli, status);
 }
