@@ -44,8 +44,8 @@ CREATE TABLE IF NOT EXISTS stack (
     stack_id    BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
     name        VARBINARY(128)  NOT NULL,
     state       TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 0 open, 1 paused, 2 cancelled, 3 dropping
-    lifo        TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- fixed at birth
-    strict_order TINYINT UNSIGNED NOT NULL DEFAULT 0,   -- 1: entries are popped exactly in their order, whatever that costs
+    popping_order TINYINT UNSIGNED NOT NULL DEFAULT 0,  -- 0 nearly first in, first out; 1 exactly, whatever that costs;
+                                                        -- 2 last in, first out: exactly, and fixed at birth
     cwd         VARBINARY(4096) NULL,                   -- where relative datapaths belong; NULL: there are none
     note        VARBINARY(255)  NULL,                   -- why it is paused, in words
     created     DATETIME(6)     NOT NULL,
@@ -201,7 +201,7 @@ CREATE TABLE IF NOT EXISTS worker (
 -- A row for each stack that has, or had, max_running, and nothing but a lock: whoever pops there takes it first, between
 -- worker and claim in the lock order, and then counts what is open in claims.  A counter of its own could come to differ
 -- from them.
-CREATE TABLE IF NOT EXISTS gate (
+CREATE TABLE IF NOT EXISTS running_limit (
     stack_id    BIGINT UNSIGNED NOT NULL,
     locked      BIGINT UNSIGNED NOT NULL DEFAULT 0,     -- as in stack
     PRIMARY KEY (stack_id)
@@ -278,7 +278,7 @@ CREATE TABLE IF NOT EXISTS dead (
 ) ENGINE=InnoDB;
 
 -- What many attempts or workers have in common, once per stack: kind 0 a version of the program, 1 a mounted file system,
--- 2 a worker's platform.  (3, of stack 0: a question to Slurm.  4: a job of `jobstack submit`.  5: a bad node.)
+-- 2 a worker's platform, 4 a job of `jobstack submit`, 5 a bad node.
 CREATE TABLE IF NOT EXISTS fact (
     stack_id    BIGINT UNSIGNED NOT NULL,
     kind        TINYINT UNSIGNED NOT NULL,
@@ -286,6 +286,16 @@ CREATE TABLE IF NOT EXISTS fact (
     seen        DATETIME(6)     NOT NULL,
     text        BLOB            NOT NULL,
     PRIMARY KEY (stack_id, kind, fact)
+) ENGINE=InnoDB;
+
+-- Questions to Slurm that many workers and commands have, and the answers for all of them.  Who may ask now is settled by a
+-- compare-and-set of `asked`.  question is made of the question by SHA-256; text is the token of who asked last (32 digits),
+-- the question, a line break, and the answer, if there is one yet.  A - before an answer says why there is none.
+CREATE TABLE IF NOT EXISTS slurm_answer (
+    question    BIGINT          NOT NULL,
+    asked       DATETIME(6)     NOT NULL,
+    text        BLOB            NOT NULL,
+    PRIMARY KEY (question)
 ) ENGINE=InnoDB;
 
 -- Python packages: in how many attempts of a worker a package was imported.

@@ -93,7 +93,7 @@ lives() { check "$2" test "$(sql "SELECT ended IS NULL FROM worker WHERE worker_
 beats() { sql "SELECT SUM(seq) FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 beats_are() { (($(beats "$1") >= $2)); }
 rounds() { wait_for 60 beats_are "$1" $(($(beats "$1") + 12)); }
-time_passes() { sql "UPDATE fact SET seen=seen-INTERVAL 1 HOUR WHERE stack_id=0 AND text LIKE '%: jobs%'"; }
+time_passes() { sql "UPDATE slurm_answer SET asked=asked-INTERVAL 1 HOUR WHERE text LIKE '%: jobs%'"; }
 mark
 workers a 4
 workers b 2
@@ -207,13 +207,13 @@ wait_for 60 connected e 1
 sql "UPDATE worker JOIN stack USING(stack_id) SET host=CONCAT('elsewhere',worker_id) WHERE name='e'"
 time_passes
 lose e
-given_back() { [[ $(sql "SELECT COUNT(*) FROM fact WHERE stack_id=0 AND text LIKE '--------%: jobs\n'") == 1 ]]; }
+given_back() { [[ $(sql "SELECT COUNT(*) FROM slurm_answer WHERE text LIKE '--------%: jobs\n'") == 1 ]]; }
 check 'a host whose Slurm does not work asks in vain' wait_for 30 given_back
 kill "$broken"
 sbatch -Q -n1 w.sbatch e
 wait_for 60 connected e 1
 is '... and others do not ask at once' "$(sql "SELECT ended IS NULL FROM worker WHERE worker_id=$CHOSEN")" 1
-sql "UPDATE fact SET seen=seen-INTERVAL 15 MINUTE WHERE stack_id=0 AND text LIKE '--------%: jobs%'"
+sql "UPDATE slurm_answer SET asked=asked-INTERVAL 15 MINUTE WHERE text LIKE '--------%: jobs%'"
 check '... but in a quarter of the time' wait_for 30 recovered "$CHOSEN"
 
 # ---- a site that wants no questions

@@ -141,7 +141,7 @@ for how in module commands; do
 	is 'without they did not' "$(ledger $how.same)" '0 0 3 0 0 0'
 	like '... because the job ends soon' "$(cat $how.same.out)" 'the job ends in [0-9.]+ s: no more entries'
 	is '... and Slurm was asked about each job once' \
-		"$(sql "SELECT COUNT(*) FROM fact WHERE stack_id=0 AND kind=3 AND text REGEXP 'job (${longer[$how.longer]}|${longer[$how.same]}), restart'")" 2
+		"$(sql "SELECT COUNT(*) FROM slurm_answer WHERE text REGEXP 'job (${longer[$how.longer]}|${longer[$how.same]}), restart'")" 2
 	check "the job of a minute, $how: the worker has left" wait_for 90 gone "${minute[$how]}"
 	like '... in time, and says why' "$(cat "$how.out")" 'the job ends in [0-9.]+ s'
 	is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='$how' AND outcome<>0")" 0

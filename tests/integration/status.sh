@@ -99,7 +99,7 @@ check 'at the beginning it is by what has ended, through the time of all slots' 
 sql "DELETE attempt FROM attempt JOIN stack USING(stack_id) WHERE name='young'; UPDATE worker JOIN stack USING(stack_id) SET worker.done=0 WHERE name='young'"
 is '... and before anything has ended it is not known' "$(jobstack status -s young --json | json rate eta_seconds eta_low_seconds)" $'0.0\tnull\tnull'
 fleet lifo 1000 500
-sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
+sql "UPDATE stack SET popping_order=2 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 0.85 1.1
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+ files/(s|min) \(.* each\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
 fleet tail 48 40 && sql "DELETE span FROM span JOIN stack USING(stack_id) WHERE name='tail'"
