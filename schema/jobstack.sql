@@ -44,8 +44,8 @@ CREATE TABLE IF NOT EXISTS stack (
     stack_id    BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
     name        VARBINARY(128)  NOT NULL,
     state       TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 0 open, 1 paused, 2 cancelled, 3 dropping
-    popping_order TINYINT UNSIGNED NOT NULL DEFAULT 0,  -- 0 nearly first in, first out; 1 exactly, whatever that costs;
-                                                        -- 2 last in, first out: exactly, and fixed at birth
+    popping_order TINYINT UNSIGNED NOT NULL DEFAULT 0,  -- 0 first in, first out, nearly; 1 exactly so, whatever that
+                                                        -- costs; 2 last in, first out, exactly and fixed at birth
     cwd         VARBINARY(4096) NULL,                   -- where relative datapaths belong; NULL: there are none
     note        VARBINARY(255)  NULL,                   -- why it is paused, in words
     created     DATETIME(6)     NOT NULL,
@@ -250,7 +250,8 @@ CREATE TABLE IF NOT EXISTS attempt (
     storage_write_bytes BIGINT  NULL,
     io_wait_us  BIGINT          NULL,                   -- how long it waited for storage
     program     BIGINT          NULL,                   -- rows of fact: the version of its program,
-    mount       BIGINT          NULL,                   -- and the file system of its datapath
+    mount       BIGINT          NULL,                   -- the file system of its datapath,
+    packages    BIGINT          NULL,                   -- the Python packages that it imported
     -- stdout is log_out bytes at log_at of the file log (NULL: the worker's log); log_err bytes of stderr follow, or are at
     -- err_at of err_log (NULL: the worker's log).  err_tail: the last 4 KiB of what a failed command wrote to stderr
     log         VARBINARY(4096) NULL,
@@ -278,7 +279,7 @@ CREATE TABLE IF NOT EXISTS dead (
 ) ENGINE=InnoDB;
 
 -- What many attempts or workers have in common, once per stack: kind 0 a version of the program, 1 a mounted file system,
--- 2 a worker's platform, 4 a job of `jobstack submit`, 5 a bad node.
+-- 2 a worker's platform, 3 a list of Python packages, 4 a job of `jobstack submit`, 5 a bad node.
 CREATE TABLE IF NOT EXISTS fact (
     stack_id    BIGINT UNSIGNED NOT NULL,
     kind        TINYINT UNSIGNED NOT NULL,
@@ -296,16 +297,6 @@ CREATE TABLE IF NOT EXISTS slurm_answer (
     asked       DATETIME(6)     NOT NULL,
     text        BLOB            NOT NULL,
     PRIMARY KEY (question)
-) ENGINE=InnoDB;
-
--- Python packages: in how many attempts of a worker a package was imported.
-CREATE TABLE IF NOT EXISTS package (
-    stack_id    BIGINT UNSIGNED NOT NULL,
-    worker_id   BIGINT UNSIGNED NOT NULL,
-    name        VARBINARY(255)  NOT NULL,
-    version     VARBINARY(255)  NOT NULL,
-    entries     BIGINT UNSIGNED NOT NULL,
-    PRIMARY KEY (stack_id, worker_id, name, version)
 ) ENGINE=InnoDB;
 
 -- The stream of attempts (`jobstack export --follow`).  Each attempt is in exactly one list: at first in worker.closed or

@@ -5,6 +5,7 @@
  */
 #include "insight/report.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
@@ -268,21 +269,92 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
 }
 
-static int keep_package(void *ctx, const struct jobstack_stack_package *package)
+/* A package of the stack, before it is known which ones most attempts imported. */
+struct imported {
+	char name[128], version[64];
+	uint64_t entries;
+	unsigned char nodes[INSIGHT_NODES / 8];
+};
+
+struct imports {
+	struct imported *at;
+	size_t n, room;
+};
+
+/* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
+static int add_imported(struct imports *all, const char *line, const struct insight_tally_list *list)
 {
-	struct insight_report *r = ctx;
+	struct imported new = {.entries = 0};
+	size_t name = strcspn(line, " \n"), version = strcspn(line + name, "\n"), i = 0;
+
+	(void)snprintf(new.name, sizeof(new.name), "%.*s", (int)name, line);
+	(void)snprintf(new.version, sizeof(new.version), "%.*s", version > 0 ? (int)version - 1 : 0, line + name + 1);
+	while (i < all->n && (strcmp(all->at[i].name, new.name) != 0 || strcmp(all->at[i].version, new.version) != 0))
+		i++;
+	if (i == all->n) {
+		if (js_array_grow(&all->at, &all->room, i + 1, sizeof(new)) != 0)
+			return -1;
+		all->at[all->n++] = new;
+	}
+	all->at[i].entries += list->n;
+	for (size_t byte = 0; byte < sizeof(list->nodes); byte++)
+		all->at[i].nodes[byte] |= list->nodes[byte];
+	return 0;
+}
+
+/* That of most attempts first. */
+static int compare_imported(const void *a, const void *b)
+{
+	const struct imported *x = a, *y = b;
+	int names = strcmp(x->name, y->name);
+
+	if (x->entries != y->entries)
+		return x->entries > y->entries ? -1 : 1;
+	return names != 0 ? names : strcmp(x->version, y->version);
+}
+
+static uint64_t count_nodes(const struct imported *one)
+{
+	uint64_t n = 0;
+
+	for (size_t byte = 0; byte < sizeof(one->nodes); byte++)
+		n += (uint64_t)__builtin_popcount(one->nodes[byte]);
+	return n;
+}
+
+static void keep_imported(struct insight_report *r, const struct imported *one)
+{
 	struct insight_packages *all = &r->packages;
 
-	if (all->n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
-					   !r->share->is_public(r->share->ctx, package->name))) {
+	if (all->n == INSIGHT_PACKAGES ||
+	    (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) && !r->share->is_public(r->share->ctx, one->name))) {
 		all->more++;
-		return 0;
+		return;
 	}
-	(void)snprintf(all->at[all->n].name, sizeof(all->at[0].name), "%s", package->name);
-	(void)snprintf(all->at[all->n].version, sizeof(all->at[0].version), "%s", package->version);
-	all->at[all->n].entries = package->entries;
-	all->at[all->n++].nodes = package->nodes;
-	return 0;
+	memcpy(all->at[all->n].name, one->name, sizeof(one->name));
+	memcpy(all->at[all->n].version, one->version, sizeof(one->version));
+	all->at[all->n].entries = one->entries;
+	all->at[all->n++].nodes = count_nodes(one);
+}
+
+/* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
+static int count_packages(struct insight_report *r)
+{
+	struct imports all = {.n = 0};
+	int status = 0;
+
+	for (size_t i = 0; i < INSIGHT_LISTS && r->tally->packages[i].number != 0; i++) {
+		const char *line = insight_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, r->tally->packages[i].number);
+
+		for (; status == 0 && line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0')
+			status = add_imported(&all, line, &r->tally->packages[i]);
+	}
+	if (all.n > 0)
+		qsort(all.at, all.n, sizeof(*all.at), compare_imported);
+	for (size_t i = 0; status == 0 && i < all.n; i++)
+		keep_imported(r, &all.at[i]);
+	free(all.at);
+	return status;
 }
 
 /* Called last, so that no view can show what is left out. */
@@ -311,7 +383,8 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
-	JS_THEN(status, jobstack_stack_packages(handle, name, keep_package, r, error));
+	if (status == 0 && count_packages(r) != 0)
+		status = js_error_memory(error);
 	if (status == 0 && insight_report_so_far(r))
 		status = jobstack_pace(handle, name, &r->pace, error);
 	if (status == 0 && r->share == NULL)

@@ -341,9 +341,9 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
 		jobstack_disconnect(l->handle);
+	facts_of_packages(&l->facts, s->outcomes, s->n);
 	outbox_ask(l->outbox, s->outcomes, s->n);
 	facts_tell(&l->facts, l->worker, s->outcomes, s->n);
-	facts_tell_packages(&l->facts, l->worker, 0);
 	step.outcomes = s->outcomes;
 	step.outcomes_n = s->n;
 	step.claim = s->k;
@@ -609,19 +609,20 @@ static int end_worker(struct ledger *l)
 	(void)pthread_mutex_unlock(&l->box->lock);
 	if (status == 0)
 		judge_results(l, &s);
+	facts_of_packages(&l->facts, s.outcomes, s.n);
 	outbox_ask(l->outbox, s.outcomes, s.n);
 	js_error_clear(&l->error);
-	if (status == 0)
+	if (status == 0) {
+		facts_tell(&l->facts, l->worker, s.outcomes, s.n);
 		do
 			status = end_row(l, &s);
 		while (repeats_call(l, status, since));
+	}
 	outbox_answered(l->outbox, status == 0 ? s.n : 0);
 	if (status != 0)
 		return_results(l, &s);
-	else {
+	else
 		events_tell(l->events, s.outcomes, s.n);
-		facts_tell_packages(&l->facts, l->worker, 1);
-	}
 	step_free(&s);
 	return status;
 }

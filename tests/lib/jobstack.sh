@@ -45,6 +45,12 @@ audit() {
 	[[ -z $bad ]] || { echo "the audit of $1 found: $bad"; return 1; }
 }
 
+# packages STACK: "NAME VERSION ATTEMPTS;" of each Python package that its attempts imported.
+packages() {
+	sql "SELECT f.text FROM attempt a JOIN stack s USING(stack_id) JOIN fact f ON f.stack_id=a.stack_id AND f.kind=3 AND f.fact=a.packages
+		WHERE s.name='$1'" | sed 's/\\n/\n/g' | sed '/^$/d' | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)/\2 \1/' | tr '\n' ';'
+}
+
 # worker ARGS...: a quiet worker, which is ended if it hangs.
 worker() { timeout 300 jobstack-worker -q "$@"; }
 
