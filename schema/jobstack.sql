@@ -33,7 +33,6 @@
 CREATE TABLE IF NOT EXISTS jobstack_version (
     version     INT UNSIGNED    NOT NULL,
     installed   DATETIME(6)     NOT NULL,
-    program     VARBINARY(32)   NOT NULL,
     PRIMARY KEY (version)
 ) ENGINE=InnoDB;
 
@@ -174,25 +173,14 @@ CREATE TABLE IF NOT EXISTS worker (
     closed      VARBINARY(400)  NULL,
     oldest      INT UNSIGNED    NOT NULL DEFAULT 0,
     newest      INT UNSIGNED    NOT NULL DEFAULT 0,
-    host        VARBINARY(255)  NULL,
-    boot        VARBINARY(64)   NULL,
-    node        VARBINARY(255)  NULL,
-    pid         BIGINT          NULL,
-    pid_start   BIGINT          NULL,                   -- clock ticks since boot
-    slurm_cluster VARBINARY(255) NULL,
-    slurm_job   VARBINARY(32)   NULL,
-    slurm_array_job VARBINARY(32) NULL,
-    slurm_array_task VARBINARY(32) NULL,
-    slurm_step  VARBINARY(32)   NULL,
-    slurm_start DATETIME(6)     NULL,                   -- with the job's number its identity: numbers come back
+    node        VARBINARY(255)  NULL,                   -- Slurm's name of it, or the host's
     slurm_account VARBINARY(255) NULL,
-    slurm_qos   VARBINARY(255)  NULL,
-    slurm_partition VARBINARY(255) NULL,
     user        VARBINARY(255)  NULL,
-    cwd         VARBINARY(4096) NULL,
-    argv        BLOB            NULL,                   -- NUL-separated
-    log         VARBINARY(4096) NULL,                   -- its packed output
-    platform    BIGINT          NULL,                   -- a row of fact, as program and mount of attempt
+    -- Who it is, written once: host, boot, pid, pid_start (clock ticks since boot), cluster, job, job_start_us (with the job's
+    -- number its identity, since numbers come back), array_job, array_task, step, qos, partition, memory_mib (of the job on
+    -- this node), nodes (of the job), cwd, argv (NUL-separated), log (its packed output), platform (a fact, as in attempt).
+    -- What is not known is left out.  A text that is not UTF-8 is {"hex": "..."}.
+    identity    JSON            NULL,
     PRIMARY KEY (worker_id),
     UNIQUE KEY worker_token (token),
     KEY worker_of_stack (stack_id, ended)
@@ -332,7 +320,7 @@ CREATE TABLE IF NOT EXISTS stream (
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW JobManagement AS
 SELECT e.stack_id * 10000000000 + e.entry_id                    AS task_id,
        e.entry_id + 0                                           AS entry_id,
-       CAST(COALESCE(cw.node, cw.host, aw.node, aw.host) AS CHAR) AS node_id,
+       CAST(COALESCE(cw.node, aw.node) AS CHAR) AS node_id,
        COALESCE(c.claimed, a.started)                           AS node_start,
        IF(c.claim_no IS NULL, a.ended, NULL)                    AS node_end,
        CONCAT(e.datapath)                                       AS datapath,

@@ -565,7 +565,7 @@ struct jobstack_outcome {
 	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1, -1, -1, -1}
 /* clang-format on */
 
-/* Who a worker is.  Leave unknown texts NULL, and unknown pid, pid_start and job_start_us -1.  Apart from the defaults
+/* Who a worker is.  Leave unknown texts NULL, and unknown numbers -1, but lease_us and slots.  Apart from the defaults
  * below, everything is stored unchanged. */
 struct jobstack_worker_options {
 	size_t size;
@@ -575,12 +575,13 @@ struct jobstack_worker_options {
 	const char *host, *boot, *node, *cluster, *job, *array_job, *array_task, *step;
 	const char *account, *qos, *partition, *user, *cwd, *log;
 	struct jobstack_bytes argv; /* its arguments, separated by NUL */
-	int64_t platform;	    /* the number of a fact; -1: not known */
+	int64_t platform;	    /* the number of a fact */
+	int64_t memory_mib, nodes;  /* of its job: memory on this node, and nodes */
 };
 /* clang-format off */
 #define JOBSTACK_WORKER_OPTIONS_INIT                                                                                   \
 	{sizeof(struct jobstack_worker_options), 0, 0, -1, -1, -1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
-	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}, -1}
+	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}, -1, -1, -1}
 /* clang-format on */
 
 /* ------------------------------------------------------------------------------------ scripts: pop, close, renew */

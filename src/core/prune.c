@@ -412,8 +412,9 @@ static void take_number(void *ctx, const struct js_row *row)
 /* The platforms of workers whose records stay. */
 static int find_platforms(struct pruning *p, struct numbers *used, struct jobstack_error *error)
 {
-	return js_handle_ask(p->handle, take_number, used, error, "SELECT DISTINCT platform" YOUNG " AND platform>=0",
-			     p->stack.id, p->before_us);
+	return js_handle_ask(p->handle, take_number, used, error,
+			     "SELECT DISTINCT CAST(JSON_EXTRACT(identity,'$.platform') AS SIGNED)" YOUNG, p->stack.id,
+			     p->before_us);
 }
 
 /* The lists of packages of their attempts: of all that ended since the first of them began. */

@@ -70,12 +70,12 @@ workers() {
 	wait_for 60 busy "$1" "$2" || fail "$1: they run" "$(ledger "$1"; cat slurm-*.out)"
 	sbatch -Q -n1 w.sbatch "$1"
 	wait_for 60 connected "$1" $(($2 + 1)) || fail "$1: all are connected" "$(ledger "$1"; cat slurm-*.out)"
-	sql "UPDATE worker JOIN stack USING(stack_id) SET host=CONCAT('elsewhere',worker_id) WHERE name='$1'"
+	sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host',CONCAT('elsewhere',worker_id)) WHERE name='$1'"
 	mapfile -t -O ${#PIDS[@]} PIDS < <(worker_tree "$1")
 }
 tree_of() { # WORKER: its keeper, it and its commands
 	local pid
-	pid=$(sql "SELECT pid FROM worker WHERE worker_id=$1")
+	pid=$(sql "SELECT JSON_VALUE(identity,'\$.pid') FROM worker WHERE worker_id=$1")
 	is_ours "$pid" && process_tree "$(ps -o ppid= -p "$pid" | tr -d ' ')"
 }
 choose() { # STACK: sets CHOSEN, a busy worker, and TREE
@@ -200,11 +200,11 @@ check 'meanwhile a worker is lost that is with the module: it is recovered at on
 numbered 1 1 | jobstack push -q -s e >/dev/null
 sbatch -Q -n1 w.sbatch e
 wait_for 60 busy e 1
-SLURM_CONF=$PWD/none SLURM_CLUSTER_NAME=$(sql "SELECT slurm_cluster FROM worker WHERE worker_id=$CHOSEN") jobstack-worker -q -s e --idle-timeout 1h -- true 2>/dev/null &
+SLURM_CONF=$PWD/none SLURM_CLUSTER_NAME=$(sql "SELECT JSON_VALUE(identity,'\$.cluster') FROM worker WHERE worker_id=$CHOSEN") jobstack-worker -q -s e --idle-timeout 1h -- true 2>/dev/null &
 broken=$!
 mapfile -t -O ${#PIDS[@]} PIDS < <(process_tree "$broken")
 wait_for 60 connected e 1
-sql "UPDATE worker JOIN stack USING(stack_id) SET host=CONCAT('elsewhere',worker_id) WHERE name='e'"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host',CONCAT('elsewhere',worker_id)) WHERE name='e'"
 time_passes
 lose e
 given_back() { [[ $(sql "SELECT COUNT(*) FROM slurm_answer WHERE text LIKE '--------%: jobs\n'") == 1 ]]; }

@@ -26,8 +26,8 @@ first_version() {
 		INSERT INTO entry VALUES(7,1,'/d/1'),(7,2,x'2FFF0A'),(7,3,'/d/3'),(7,4,'/d/4'),(7,5,'/d/5'),(7,6,'/d/6'),(7,7,'/d/7'),(7,8,'/d/8'),(7,9,'/d/9'),(7,10,'/d/10');
 		INSERT INTO name SELECT stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry;
 		INSERT INTO push(push_id,token,stack_id,pushed,atomic,started,beat) VALUES(3,REPEAT('p',16),7,1,1,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6));
-		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,host,argv) VALUES
-			(4,REPEAT('v',16),7,9,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)-INTERVAL 2 SECOND,1000000,1,0,0,'h',x'61006200');
+		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,node,identity) VALUES
+			(4,REPEAT('v',16),7,9,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)-INTERVAL 2 SECOND,1000000,1,0,0,'h','{\"argv\": \"a\\\\u0000b\\\\u0000\"}');
 		INSERT INTO claim VALUES(7,4,9,3,3,NULL,1,1,0,0,0,UTC_TIMESTAMP(6));
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,log_at,log_out) VALUES
 			(7,1,1,4,1,0,3,UTC_TIMESTAMP(6),10,20),(7,1,2,4,0,1,0,UTC_TIMESTAMP(6),30,40),(7,2,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL),(7,4,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL);

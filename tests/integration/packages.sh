@@ -38,6 +38,11 @@ is '... and their directory is gone' "$(ls tmp)" ''
 
 is '... in one list for those with the same' "$(sql "SELECT GROUP_CONCAT(n ORDER BY n) FROM (SELECT COUNT(*) n FROM attempt JOIN stack USING(stack_id) WHERE name='a' GROUP BY packages) t")" 1,2
 like '... which show has' "$(jobstack show -s a 2)" 'packages +ice 0.9, old 3.1, snow-cover 1.2'
+# what SCHEMA.md asks of the history
+questions=$(sed -n '/^## Useful questions/,/^## Migrations/p' "$JOBSTACK_SOURCE/docs/SCHEMA.md" | grep '^    ' | sed "s/airs-2012/a/; s/numpy 1.24/ice 0.9/")
+used=$(sed -n '/^ *SELECT a.entry_id, a.attempt, e.datapath/,/;$/p' <<<"$questions")
+is '... which attempt used a version' "$(sql "$used")" $'2\t1\t/d/2'
+check '... and all other questions' sql "$questions"
 like '... which the report shows' "$(jobstack report a | tr -s ' \n' ' ')" 'PACKAGE VERSION ATTEMPTS NODES old 3.1 3 1 snow-cover 1.2 3 1 ice 0.9 1 1'
 check '... and the page' eval 'jobstack report a --html a.html && grep -q "snow-cover" a.html'
 

@@ -38,8 +38,8 @@ numbered 1 20000 | jobstack push -q -s long
 x() { printf "CONCAT(x'%s',n)" "$(printf %s "$HIT" | od -An -v -tx1 | tr -d ' \n')"; }
 ID=$(sql "SELECT stack_id FROM stack WHERE name='long'")
 N="(SELECT entry_id n FROM entry WHERE stack_id=$ID AND entry_id<=60) n"
-sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user,platform) SELECT UNHEX(LEFT(SHA2(n,224),32)),$ID,0,'2026-11-01','2026-11-01',1,
-	'2026-11-02',4,$(x),$(x),1 FROM $N;
+sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user,identity) SELECT UNHEX(LEFT(SHA2(n,224),32)),$ID,0,'2026-11-01','2026-11-01',1,
+	'2026-11-02',4,$(x),$(x),'{\"platform\":1}' FROM $N;
 SET @w=(SELECT MIN(worker_id) FROM worker WHERE stack_id=$ID);
 UPDATE entry SET datapath=REPEAT(x'22',4096) WHERE stack_id=$ID AND entry_id%100=0;
 INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,cause,exit_code,reason,started,ended,user_us,system_us,maxrss_kib,peak_kib,read_bytes,write_bytes,program,

@@ -269,8 +269,10 @@ class jobstack_worker_options(_Sized):
         ("log", c_char_p),
         ("argv", jobstack_bytes),
         ("platform", c_int64),
+        ("memory_mib", c_int64),
+        ("nodes", c_int64),
     ]
-    _start_ = dict(pid=-1, pid_start=-1, job_start_us=-1, platform=-1)
+    _start_ = dict(pid=-1, pid_start=-1, job_start_us=-1, platform=-1, memory_mib=-1, nodes=-1)
 
 
 class jobstack_filter(_Sized):

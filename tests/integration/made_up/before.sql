@@ -5,4 +5,4 @@ ALTER TABLE stack DROP COLUMN max_running, DROP COLUMN max_failures;
 ALTER TABLE attempt DROP COLUMN major_faults;
 ALTER TABLE running_limit ADD COLUMN running BIGINT UNSIGNED NOT NULL DEFAULT 0;
 DELETE FROM jobstack_version;
-INSERT INTO jobstack_version VALUES(12,UTC_TIMESTAMP(6),'0.2.0');
+INSERT INTO jobstack_version VALUES(12,UTC_TIMESTAMP(6));
