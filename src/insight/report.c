@@ -269,26 +269,15 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
 }
 
-/* A package of the stack, before it is known which ones most attempts imported. */
-struct imported {
-	char name[128], version[64];
-	uint64_t entries;
-	unsigned char nodes[INSIGHT_NODES / 8];
-};
-
-struct imports {
-	struct imported *at;
-	size_t n, room;
-};
-
 /* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
-static int add_imported(struct imports *all, const char *line, const struct insight_tally_list *list)
+static int add_package(struct insight_packages *all, const char *line, const struct insight_tally_list *list)
 {
-	struct imported new = {.entries = 0};
-	size_t name = strcspn(line, " \n"), version = strcspn(line + name, "\n"), i = 0;
+	struct insight_package new = {.entries = 0};
+	int name = (int)strcspn(line, " \n"), version = (int)strcspn(line, "\n") - name;
+	size_t i = 0;
 
-	(void)snprintf(new.name, sizeof(new.name), "%.*s", (int)name, line);
-	(void)snprintf(new.version, sizeof(new.version), "%.*s", version > 0 ? (int)version - 1 : 0, line + name + 1);
+	(void)snprintf(new.name, sizeof(new.name), "%.*s", name, line);
+	(void)snprintf(new.version, sizeof(new.version), "%.*s", version > 0 ? version - 1 : 0, line + name + 1);
 	while (i < all->n && (strcmp(all->at[i].name, new.name) != 0 || strcmp(all->at[i].version, new.version) != 0))
 		i++;
 	if (i == all->n) {
@@ -298,14 +287,14 @@ static int add_imported(struct imports *all, const char *line, const struct insi
 	}
 	all->at[i].entries += list->n;
 	for (size_t byte = 0; byte < sizeof(list->nodes); byte++)
-		all->at[i].nodes[byte] |= list->nodes[byte];
+		all->at[i].on[byte] |= list->nodes[byte];
 	return 0;
 }
 
 /* That of most attempts first. */
-static int compare_imported(const void *a, const void *b)
+static int compare_packages(const void *a, const void *b)
 {
-	const struct imported *x = a, *y = b;
+	const struct insight_package *x = a, *y = b;
 	int names = strcmp(x->name, y->name);
 
 	if (x->entries != y->entries)
@@ -313,48 +302,35 @@ static int compare_imported(const void *a, const void *b)
 	return names != 0 ? names : strcmp(x->version, y->version);
 }
 
-static uint64_t count_nodes(const struct imported *one)
-{
-	uint64_t n = 0;
-
-	for (size_t byte = 0; byte < sizeof(one->nodes); byte++)
-		n += (uint64_t)__builtin_popcount(one->nodes[byte]);
-	return n;
-}
-
-static void keep_imported(struct insight_report *r, const struct imported *one)
-{
-	struct insight_packages *all = &r->packages;
-
-	if (all->n == INSIGHT_PACKAGES ||
-	    (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) && !r->share->is_public(r->share->ctx, one->name))) {
-		all->more++;
-		return;
-	}
-	memcpy(all->at[all->n].name, one->name, sizeof(one->name));
-	memcpy(all->at[all->n].version, one->version, sizeof(one->version));
-	all->at[all->n].entries = one->entries;
-	all->at[all->n++].nodes = count_nodes(one);
-}
-
 /* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
 static int count_packages(struct insight_report *r)
 {
-	struct imports all = {.n = 0};
-	int status = 0;
+	const struct insight_tally_list *list = r->tally->packages;
+	struct insight_packages *all = &r->packages;
+	size_t n = 0;
 
-	for (size_t i = 0; i < INSIGHT_LISTS && r->tally->packages[i].number != 0; i++) {
-		const char *line = insight_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, r->tally->packages[i].number);
+	for (size_t i = 0; i < INSIGHT_LISTS && list[i].number != 0; i++) {
+		const char *line = insight_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, list[i].number);
 
-		for (; status == 0 && line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0')
-			status = add_imported(&all, line, &r->tally->packages[i]);
+		for (; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0')
+			if (add_package(all, line, &list[i]) != 0)
+				return -1;
 	}
-	if (all.n > 0)
-		qsort(all.at, all.n, sizeof(*all.at), compare_imported);
-	for (size_t i = 0; status == 0 && i < all.n; i++)
-		keep_imported(r, &all.at[i]);
-	free(all.at);
-	return status;
+	if (all->n > 0)
+		qsort(all->at, all->n, sizeof(*all->at), compare_packages);
+	for (size_t i = 0; i < all->n; i++) {
+		struct insight_package *one = &all->at[i];
+
+		if (n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
+					      !r->share->is_public(r->share->ctx, one->name)))
+			continue;
+		for (size_t byte = 0; byte < sizeof(one->on); byte++)
+			one->nodes += (uint64_t)__builtin_popcount(one->on[byte]);
+		all->at[n++] = *one;
+	}
+	all->more = all->n - n;
+	all->n = n;
+	return 0;
 }
 
 /* Called last, so that no view can show what is left out. */
@@ -403,6 +379,7 @@ void insight_report_free(struct insight_report *r)
 	insight_tally_free(r->tally);
 	insight_stack_free(&r->stack);
 	insight_facts_free(&r->facts);
+	free(r->packages.at);
 	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
 		js_buf_free(&r->slow[i]);
 }
