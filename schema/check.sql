@@ -162,13 +162,13 @@ SELECT 'attempt' AS kind,entry,CONCAT('its ',place,' counts ',fails,' failures a
 SELECT 'span' AS kind,IF(other IS NULL,first,0) AS entry,CONCAT('the ',ELT(LEAST(class,3)+1,'ready','waiting','held','nameless'),
 	' row in the table `span` at rank ',`rank`,', pos ',pos,' ',COALESCE(other,fault)) AS text FROM
 	(SELECT s.*,CASE WHEN class>2 THEN 'is of a class that does not exist'
-		WHEN pos<>IF(lifo,-CAST(LEAST(first,1099511627776) AS SIGNED),
+		WHEN pos<>IF(popping_order=2,-CAST(LEAST(first,1099511627776) AS SIGNED),
 			CAST(LEAST(last,1099511627776) AS SIGNED)) THEN 'has a pos that does not match its entries'
 		WHEN class=1 AND due IS NULL THEN 'is waiting, but has no time when it is due'
 		WHEN class<>1 AND due IS NOT NULL THEN 'is not waiting, but has a time when it is due'
 		WHEN class=2 AND NOT EXISTS(SELECT 1 FROM push u WHERE u.push_id=s.push_id AND u.stack_id=@js_stack)
 		THEN 'is held for a push that does not exist' END AS fault FROM
-		(SELECT p.class,p.`rank`,p.pos,p.due,p.push_id,k.lifo,
+		(SELECT p.class,p.`rank`,p.pos,p.due,p.push_id,k.popping_order,
 			IF(p.ids IS NULL,p.lo,CAST(CONV(SUBSTR(p.ids,LEAST(p.lo,999)*11+1,10),16,10) AS UNSIGNED)) AS first,
 			IF(p.ids IS NULL,p.hi,CAST(CONV(SUBSTR(p.ids,LEAST(p.hi,999)*11+1,10),16,10) AS UNSIGNED)) AS last,
 			CASE WHEN p.hi<p.lo THEN 'ends before it begins'
@@ -262,8 +262,8 @@ SELECT 'counter' AS kind,0 AS entry,CONCAT(what,': ',said,' by the counters, ',c
 	UNION ALL SELECT 'named',named,IF(named>tail,tail,named) FROM stack
 		WHERE stack_id=@js_stack AND named IS NOT NULL) c WHERE said<>counted
 	UNION ALL
-	SELECT 'counter',0,'it has a limit of running entries, but no row in the table `gate`: the limit is not enforced' FROM stack s
-		WHERE s.stack_id=@js_stack AND s.max_running IS NOT NULL AND NOT EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id);
+	SELECT 'counter',0,'it has a limit of running entries, but no row in the table `running_limit`: the limit is not enforced' FROM stack s
+		WHERE s.stack_id=@js_stack AND s.max_running IS NOT NULL AND NOT EXISTS(SELECT 1 FROM running_limit g WHERE g.stack_id=s.stack_id);
 
 -- For all stacks at once: no table has rows of a stack that does not exist.  DISTINCT is fast here, because it skips
 -- along an index from one stack to the next.
@@ -278,5 +278,5 @@ SELECT 'stray' AS kind,0 AS entry,CONCAT('the table ',t.t,' has rows of stack nu
 	UNION ALL SELECT 'worker' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM worker) t
 	UNION ALL SELECT 'push' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM push) t
 	UNION ALL SELECT 'push_range' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM push_range) t
-	UNION ALL SELECT 'gate' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM gate) t) t
+	UNION ALL SELECT 'running_limit' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM running_limit) t) t
 	LEFT JOIN stack s ON s.stack_id=t.stack_id WHERE s.stack_id IS NULL;

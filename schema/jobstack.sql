@@ -33,7 +33,6 @@
 CREATE TABLE IF NOT EXISTS jobstack_version (
     version     INT UNSIGNED    NOT NULL,
     installed   DATETIME(6)     NOT NULL,
-    program     VARBINARY(32)   NOT NULL,
     PRIMARY KEY (version)
 ) ENGINE=InnoDB;
 
@@ -44,8 +43,8 @@ CREATE TABLE IF NOT EXISTS stack (
     stack_id    BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
     name        VARBINARY(128)  NOT NULL,
     state       TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 0 open, 1 paused, 2 cancelled, 3 dropping
-    lifo        TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- fixed at birth
-    strict_order TINYINT UNSIGNED NOT NULL DEFAULT 0,   -- 1: entries are popped exactly in their order, whatever that costs
+    popping_order TINYINT UNSIGNED NOT NULL DEFAULT 0,  -- 0 first in, first out, nearly; 1 exactly so, whatever that
+                                                        -- costs; 2 last in, first out, exactly and fixed at birth
     cwd         VARBINARY(4096) NULL,                   -- where relative datapaths belong; NULL: there are none
     note        VARBINARY(255)  NULL,                   -- why it is paused, in words
     created     DATETIME(6)     NOT NULL,
@@ -174,25 +173,14 @@ CREATE TABLE IF NOT EXISTS worker (
     closed      VARBINARY(400)  NULL,
     oldest      INT UNSIGNED    NOT NULL DEFAULT 0,
     newest      INT UNSIGNED    NOT NULL DEFAULT 0,
-    host        VARBINARY(255)  NULL,
-    boot        VARBINARY(64)   NULL,
-    node        VARBINARY(255)  NULL,
-    pid         BIGINT          NULL,
-    pid_start   BIGINT          NULL,                   -- clock ticks since boot
-    slurm_cluster VARBINARY(255) NULL,
-    slurm_job   VARBINARY(32)   NULL,
-    slurm_array_job VARBINARY(32) NULL,
-    slurm_array_task VARBINARY(32) NULL,
-    slurm_step  VARBINARY(32)   NULL,
-    slurm_start DATETIME(6)     NULL,                   -- with the job's number its identity: numbers come back
+    node        VARBINARY(255)  NULL,                   -- Slurm's name of it, or the host's
     slurm_account VARBINARY(255) NULL,
-    slurm_qos   VARBINARY(255)  NULL,
-    slurm_partition VARBINARY(255) NULL,
     user        VARBINARY(255)  NULL,
-    cwd         VARBINARY(4096) NULL,
-    argv        BLOB            NULL,                   -- NUL-separated
-    log         VARBINARY(4096) NULL,                   -- its packed output
-    platform    BIGINT          NULL,                   -- a row of fact, as program and mount of attempt
+    -- Who it is, written once: host, boot, pid, pid_start (clock ticks since boot), cluster, job, job_start_us (with the job's
+    -- number its identity, since numbers come back), array_job, array_task, step, qos, partition, memory_mib (of the job on
+    -- this node), nodes (of the job), cwd, argv (NUL-separated), log (its packed output), platform (a fact, as in attempt).
+    -- What is not known is left out.  A text that is not UTF-8 is {"hex": "..."}.
+    identity    JSON            NULL,
     PRIMARY KEY (worker_id),
     UNIQUE KEY worker_token (token),
     KEY worker_of_stack (stack_id, ended)
@@ -201,7 +189,7 @@ CREATE TABLE IF NOT EXISTS worker (
 -- A row for each stack that has, or had, max_running, and nothing but a lock: whoever pops there takes it first, between
 -- worker and claim in the lock order, and then counts what is open in claims.  A counter of its own could come to differ
 -- from them.
-CREATE TABLE IF NOT EXISTS gate (
+CREATE TABLE IF NOT EXISTS running_limit (
     stack_id    BIGINT UNSIGNED NOT NULL,
     locked      BIGINT UNSIGNED NOT NULL DEFAULT 0,     -- as in stack
     PRIMARY KEY (stack_id)
@@ -250,7 +238,8 @@ CREATE TABLE IF NOT EXISTS attempt (
     storage_write_bytes BIGINT  NULL,
     io_wait_us  BIGINT          NULL,                   -- how long it waited for storage
     program     BIGINT          NULL,                   -- rows of fact: the version of its program,
-    mount       BIGINT          NULL,                   -- and the file system of its datapath
+    mount       BIGINT          NULL,                   -- the file system of its datapath,
+    packages    BIGINT          NULL,                   -- the Python packages that it imported
     -- stdout is log_out bytes at log_at of the file log (NULL: the worker's log); log_err bytes of stderr follow, or are at
     -- err_at of err_log (NULL: the worker's log).  err_tail: the last 4 KiB of what a failed command wrote to stderr
     log         VARBINARY(4096) NULL,
@@ -278,7 +267,7 @@ CREATE TABLE IF NOT EXISTS dead (
 ) ENGINE=InnoDB;
 
 -- What many attempts or workers have in common, once per stack: kind 0 a version of the program, 1 a mounted file system,
--- 2 a worker's platform.  (3, of stack 0: a question to Slurm.  4: a job of `jobstack submit`.  5: a bad node.)
+-- 2 a worker's platform, 3 a list of Python packages, 4 a job of `jobstack submit`, 5 a bad node.
 CREATE TABLE IF NOT EXISTS fact (
     stack_id    BIGINT UNSIGNED NOT NULL,
     kind        TINYINT UNSIGNED NOT NULL,
@@ -288,14 +277,14 @@ CREATE TABLE IF NOT EXISTS fact (
     PRIMARY KEY (stack_id, kind, fact)
 ) ENGINE=InnoDB;
 
--- Python packages: in how many attempts of a worker a package was imported.
-CREATE TABLE IF NOT EXISTS package (
-    stack_id    BIGINT UNSIGNED NOT NULL,
-    worker_id   BIGINT UNSIGNED NOT NULL,
-    name        VARBINARY(255)  NOT NULL,
-    version     VARBINARY(255)  NOT NULL,
-    entries     BIGINT UNSIGNED NOT NULL,
-    PRIMARY KEY (stack_id, worker_id, name, version)
+-- Questions to Slurm that many workers and commands have, and the answers for all of them.  Who may ask now is settled by a
+-- compare-and-set of `asked`.  question is made of the question by SHA-256; text is the token of who asked last (32 digits),
+-- the question, a line break, and the answer, if there is one yet.  A - before an answer says why there is none.
+CREATE TABLE IF NOT EXISTS slurm_answer (
+    question    BIGINT          NOT NULL,
+    asked       DATETIME(6)     NOT NULL,
+    text        BLOB            NOT NULL,
+    PRIMARY KEY (question)
 ) ENGINE=InnoDB;
 
 -- The stream of attempts (`jobstack export --follow`).  Each attempt is in exactly one list: at first in worker.closed or
@@ -331,7 +320,7 @@ CREATE TABLE IF NOT EXISTS stream (
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW JobManagement AS
 SELECT e.stack_id * 10000000000 + e.entry_id                    AS task_id,
        e.entry_id + 0                                           AS entry_id,
-       CAST(COALESCE(cw.node, cw.host, aw.node, aw.host) AS CHAR) AS node_id,
+       CAST(COALESCE(cw.node, aw.node) AS CHAR) AS node_id,
        COALESCE(c.claimed, a.started)                           AS node_start,
        IF(c.claim_no IS NULL, a.ended, NULL)                    AS node_end,
        CONCAT(e.datapath)                                       AS datapath,

@@ -554,18 +554,18 @@ struct jobstack_outcome {
 	/* Usage: bytes that were read from storage, and that were to be written to it; the most memory that the process
 	 * tree had at once, in KiB, without mapped files; time that it waited for storage, in microseconds. */
 	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
-	/* Numbers of facts (jobstack_worker_fact): the version of the program, and the file system of the datapath; -1:
-	 * not known. */
-	int64_t program, mount;
+	/* Numbers of facts (jobstack_worker_fact): the version of the program, the file system of the datapath, and the
+	 * Python packages that the command imported; -1: not known. */
+	int64_t program, mount, packages;
 };
 #define JOBSTACK_ERR_TAIL_MAX 4096
 /* clang-format off */
 #define JOBSTACK_OUTCOME_INIT                                                                                          \
 	{sizeof(struct jobstack_outcome), 0, 0, JOBSTACK_DONE, JOBSTACK_CAUSE_NONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL,     \
-	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1, -1, -1}
+	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1, -1, -1, -1}
 /* clang-format on */
 
-/* Who a worker is.  Leave unknown texts NULL, and unknown pid, pid_start and job_start_us -1.  Apart from the defaults
+/* Who a worker is.  Leave unknown texts NULL, and unknown numbers -1, but lease_us and slots.  Apart from the defaults
  * below, everything is stored unchanged. */
 struct jobstack_worker_options {
 	size_t size;
@@ -575,12 +575,13 @@ struct jobstack_worker_options {
 	const char *host, *boot, *node, *cluster, *job, *array_job, *array_task, *step;
 	const char *account, *qos, *partition, *user, *cwd, *log;
 	struct jobstack_bytes argv; /* its arguments, separated by NUL */
-	int64_t platform;	    /* the number of a fact; -1: not known */
+	int64_t platform;	    /* the number of a fact */
+	int64_t memory_mib, nodes;  /* of its job: memory on this node, and nodes */
 };
 /* clang-format off */
 #define JOBSTACK_WORKER_OPTIONS_INIT                                                                                   \
 	{sizeof(struct jobstack_worker_options), 0, 0, -1, -1, -1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
-	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}, -1}
+	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}, -1, -1, -1}
 /* clang-format on */
 
 /* ------------------------------------------------------------------------------------ scripts: pop, close, renew */
@@ -616,12 +617,13 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 			  struct jobstack_worker **worker, struct jobstack_error *error);
 
 /* What many attempts, or workers, of a stack have in common is stored once, as a text with a number that its writer
- * makes of it: the version of a program, the file system of a datapath ("lustre /scratch"), the platform of a worker.
- */
+ * makes of it: the version of a program, the file system of a datapath ("lustre /scratch"), the platform of a worker,
+ * the Python packages that a command imported (lines "NAME VERSION", sorted). */
 enum jobstack_fact_kind {
 	JOBSTACK_FACT_PROGRAM,
 	JOBSTACK_FACT_MOUNT,
 	JOBSTACK_FACT_PLATFORM,
+	JOBSTACK_FACT_PACKAGES,
 	JOBSTACK_FACT_BAD_NODE = 5 /* why the worker of this number found its node bad */
 };
 
@@ -640,27 +642,6 @@ typedef int jobstack_stack_fact_fn(void *ctx, const struct jobstack_stack_fact *
 /* Calls FN for each fact of STACK, sorted by kind and by time.  FN as jobstack_status_fn. */
 int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_stack_fact_fn *fn, void *ctx,
 			 struct jobstack_error *error);
-
-/* A Python package, and in how many attempts of a worker it was imported. */
-struct jobstack_worker_package {
-	const char *name, *version; /* at most 255 bytes each */
-	uint64_t entries;
-};
-
-/* Stores N PACKAGES, in one transaction: the whole numbers, each time, of attempts that have ended or begun. */
-int jobstack_worker_packages(struct jobstack_worker *worker, const struct jobstack_worker_package *packages, size_t n,
-			     struct jobstack_error *error);
-
-struct jobstack_stack_package {
-	const char *name, *version; /* "": not known */
-	uint64_t entries;	    /* attempts that imported it */
-	uint64_t nodes;		    /* on which they ran */
-};
-typedef int jobstack_stack_package_fn(void *ctx, const struct jobstack_stack_package *package);
-
-/* Calls FN for each package of STACK, that of most attempts first.  FN as jobstack_status_fn. */
-int jobstack_stack_packages(struct jobstack *handle, const char *stack, jobstack_stack_package_fn *fn, void *ctx,
-			    struct jobstack_error *error);
 
 /* The worker's number in the database; the lease in microseconds; the moment at which the present lease ends, counted
  * from the sending of the last step that succeeded. */
@@ -941,7 +922,7 @@ struct jobstack_item {
 	int64_t major_faults;
 	const char *note; /* state CANCELLED: the note of jobstack_cancel; or NULL */
 	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
-	int64_t program, mount, platform; /* numbers of facts: of the attempt, and the last one of its worker */
+	int64_t program, mount, packages, platform; /* numbers of facts: of the attempt, the last one of its worker */
 	const char *cursor; /* in an export of the stream: a value for jobstack_export_options.after; else NULL */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
@@ -1154,10 +1135,9 @@ struct jobstack_prune_options {
 
 struct jobstack_prune_result { /* what was deleted, or in a dry run would be */
 	size_t size;
-	uint64_t entries, attempts; /* entries, and their attempts */
-	uint64_t workers, pushes;   /* ended ones to which nothing belongs any more; never those of the last hour */
-	uint64_t packages,
-		platforms; /* with USAGE: records of Python packages, one per worker and package; platforms */
+	uint64_t entries, attempts;   /* entries, and their attempts */
+	uint64_t workers, pushes;     /* ended ones to which nothing belongs any more; never those of the last hour */
+	uint64_t packages, platforms; /* with USAGE: lists of Python packages; platforms */
 };
 /* clang-format off */
 #define JOBSTACK_PRUNE_RESULT_INIT {sizeof(struct jobstack_prune_result), 0, 0, 0, 0, 0, 0}

@@ -11,7 +11,7 @@
  *   KIND    its type and unit, see enum js_kind
  *   FOUND   OUTCOME: whoever makes the outcome finds it; else where src/run/reap.c reads it when the command has ended:
  *           of struct rusage RUSAGE a number, RUSAGE_US a time; IO: behind this word in /proc/PID/io; SAMPLED: by
- *           src/run/sample.c, while the command runs; GIVEN: known when it starts
+ *           src/run/sample.c, while the command runs; GIVEN: by the worker
  *   SHOWN   in show's line "used": how it is separated from the figure before (two bytes), then the words, with % for
  *           the figure; NULL: it is not there
  *
@@ -42,7 +42,8 @@
 	X(peak_kib,     "peak_kib",     "peak_kib",       KIB,    SAMPLED,             "; memory of all processes %")  \
 	X(io_wait_us,   "io_wait_us",   "io_wait_seconds", CPU,   SAMPLED,             "; waited for storage %")      \
 	X(program,      "program",      "program",        FACT,   GIVEN,               NULL)                           \
-	X(mount,        "mount",        "mount",          FACT,   GIVEN,               NULL)
+	X(mount,        "mount",        "mount",          FACT,   GIVEN,               NULL)                           \
+	X(packages,     "packages",     "packages",       FACT,   GIVEN,               NULL)
 
 #define JS_ATTEMPT_OUTPUT(X)                                                                                           \
 	X(log,          "log",          "log",            TEXT,   OUTCOME)                                             \

@@ -71,7 +71,7 @@ static struct view_amount words_of_usage(const struct jobstack_prune_result *r)
 {
 	struct view_amount a;
 
-	(void)snprintf(a.text, sizeof(a.text), "%" PRIu64 " package record%s and %" PRIu64 " platform%s", r->packages,
+	(void)snprintf(a.text, sizeof(a.text), "%" PRIu64 " package list%s and %" PRIu64 " platform%s", r->packages,
 		       view_plural(r->packages), r->platforms, view_plural(r->platforms));
 	return a;
 }

@@ -209,6 +209,7 @@ static void add_origin(const struct showing *s, struct js_buf *out, const struct
 	const char *version = insight_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
 	const char *platform = insight_facts_text(&s->facts, JOBSTACK_FACT_PLATFORM, i->platform);
 	const char *mount = insight_facts_text(&s->facts, JOBSTACK_FACT_MOUNT, i->mount);
+	const char *packages = insight_facts_text(&s->facts, JOBSTACK_FACT_PACKAGES, i->packages);
 
 	if (version != NULL)
 		view_version(out, "  program   ", version);
@@ -216,6 +217,15 @@ static void add_origin(const struct showing *s, struct js_buf *out, const struct
 		add_line(out, "file on");
 		view_safe(out, mount, strlen(mount));
 		js_buf_char(out, '\n');
+	}
+	if (packages != NULL)
+		add_line(out, "packages");
+	while (packages != NULL && *packages != '\0') {
+		size_t len = strcspn(packages, "\n");
+
+		view_safe(out, packages, len);
+		packages += len + (packages[len] != '\0');
+		js_buf_str(out, *packages == '\0' ? "\n" : ", ");
 	}
 	while (platform != NULL && *platform != '\0') {
 		size_t len = strcspn(platform, "\n");

@@ -15,14 +15,14 @@
 #define KEPT_US (2 * INT64_C(86400000000)) /* a question that nobody has asked for so long is forgotten */
 #define NEAR (UINT64_C(1) << 52)
 
-/* A row of `fact` that belongs to no stack.  Its text is the token of who asked, the question, and the answer. */
+/* A row of `slurm_answer`.  Its text is the token of who asked, the question, and the answer. */
 #define NUMBER "CAST(CONV(LEFT(SHA2(%s,256),15),16,10) AS SIGNED)"
-#define ROW " stack_id=0 AND kind=3 AND fact=" NUMBER
+#define ROW " question=" NUMBER
 #define TOKEN 32 /* digits */
 
 struct asked {
 	const char *question;
-	int64_t seen_us, age_us; /* when, and how long ago; by the server's clock */
+	int64_t asked_us, age_us; /* when, and how long ago; by the server's clock */
 	int found;
 	char token[TOKEN + 1];
 	char *answer;
@@ -39,7 +39,7 @@ static void take_asked(void *ctx, const struct js_row *row)
 	a->token[0] = a->answer[0] = '\0';
 	if (text == NULL)
 		return;
-	a->seen_us = js_row_time(row, 0);
+	a->asked_us = js_row_time(row, 0);
 	a->age_us = js_row_i64(row, 1);
 	/* another question with this number would be no answer */
 	if (strlen(text) <= TOKEN + len || strncmp(text + TOKEN, a->question, len) != 0 || text[TOKEN + len] != '\n')
@@ -53,13 +53,13 @@ static int ask_now(struct jobstack *handle, const struct asked *a, const char *t
 {
 	if (!a->found)
 		return js_handle_change(handle, 1, NULL, error,
-					"INSERT INTO fact(stack_id,kind,fact,seen,text) VALUES(0,3," NUMBER
+					"INSERT INTO slurm_answer(question,asked,text) VALUES(" NUMBER
 					",UTC_TIMESTAMP(6),CONCAT(%s,%s,'\n'))",
 					a->question, token, a->question);
 	return js_handle_change(handle, 1, NULL, error,
-				"UPDATE fact SET seen=UTC_TIMESTAMP(6),text=CONCAT(%s,%s,'\n') WHERE" ROW
-				" AND seen=%t",
-				token, a->question, a->question, a->seen_us);
+				"UPDATE slurm_answer SET asked=UTC_TIMESTAMP(6),text=CONCAT(%s,%s,'\n') WHERE" ROW
+				" AND asked=%t",
+				token, a->question, a->question, a->asked_us);
 }
 
 int jobstack_ask(struct jobstack *handle, const char *question, int64_t every_us, char token[33], char *answer,
@@ -71,10 +71,10 @@ int jobstack_ask(struct jobstack *handle, const char *question, int64_t every_us
 	if (token != NULL)
 		js_file_random_hex(token, TOKEN);
 	for (int tries = 0; status == 0 && tries < TRIES; tries++) {
-		status = js_handle_ask(
-			handle, take_asked, &a, error,
-			"SELECT seen,TIMESTAMPDIFF(MICROSECOND,seen,UTC_TIMESTAMP(6)),text FROM fact WHERE" ROW,
-			question);
+		status = js_handle_ask(handle, take_asked, &a, error,
+				       "SELECT asked,TIMESTAMPDIFF(MICROSECOND,asked,UTC_TIMESTAMP(6)),text FROM "
+				       "slurm_answer WHERE" ROW,
+				       question);
 		*age_us = a.found ? a.age_us : INT64_MAX;
 		if (status != 0 || (a.found && token != NULL && strcmp(a.token, token) == 0))
 			return status;
@@ -95,9 +95,8 @@ int jobstack_ask(struct jobstack *handle, const char *question, int64_t every_us
 static int forget_questions(struct jobstack *handle, const char *question, struct jobstack_error *error)
 {
 	return js_handle_change(handle, 0, NULL, error,
-				"DELETE FROM fact WHERE stack_id=0 AND kind=3 AND fact BETWEEN " NUMBER
-				"-%u AND " NUMBER
-				"+%u AND seen<UTC_TIMESTAMP(6)-INTERVAL %d MICROSECOND ORDER BY fact LIMIT 1000",
+				"DELETE FROM slurm_answer WHERE question BETWEEN " NUMBER "-%u AND " NUMBER
+				"+%u AND asked<UTC_TIMESTAMP(6)-INTERVAL %d MICROSECOND ORDER BY question LIMIT 1000",
 				question, NEAR, question, NEAR, KEPT_US);
 }
 
@@ -105,11 +104,11 @@ int jobstack_unanswered(struct jobstack *handle, const char *question, const cha
 			struct jobstack_error *error)
 {
 	/* without the token, so that a second try after a lost reply changes nothing */
-	int status = js_handle_change(
-		handle, 1, NULL, error,
-		"UPDATE fact SET seen=seen-INTERVAL %d MICROSECOND,text=CONCAT(REPEAT('-',32),%s,'\n') WHERE" ROW
-		" AND LEFT(text,32)=%s",
-		early_us, question, question, token);
+	int status =
+		js_handle_change(handle, 1, NULL, error,
+				 "UPDATE slurm_answer SET asked=asked-INTERVAL %d "
+				 "MICROSECOND,text=CONCAT(REPEAT('-',32),%s,'\n') WHERE" ROW " AND LEFT(text,32)=%s",
+				 early_us, question, question, token);
 
 	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 }
@@ -117,9 +116,10 @@ int jobstack_unanswered(struct jobstack *handle, const char *question, const cha
 int jobstack_answer(struct jobstack *handle, const char *question, const char *token, const char *answer,
 		    struct jobstack_error *error)
 {
-	int status = js_handle_change(handle, 1, NULL, error,
-				      "UPDATE fact SET text=CONCAT(%s,%s,'\n',%s) WHERE" ROW " AND LEFT(text,32)=%s",
-				      token, question, answer, question, token);
+	int status =
+		js_handle_change(handle, 1, NULL, error,
+				 "UPDATE slurm_answer SET text=CONCAT(%s,%s,'\n',%s) WHERE" ROW " AND LEFT(text,32)=%s",
+				 token, question, answer, question, token);
 
 	return status == JS_DB_GUARD ? JOBSTACK_NOTHING
 	       : status == 0	     ? forget_questions(handle, question, error)

@@ -43,7 +43,7 @@ struct js_stack {
 	uint64_t id, tail;
 	enum jobstack_stack_state state;
 	int lifo;
-	int limited; /* max_running is set: a pop locks the row in `gate` first */
+	int limited; /* max_running is set: a pop locks the row in `running_limit` first */
 	uint32_t max_attempts, max_losses;
 	int64_t retry_delay_us;
 	int named;	/* some push was --unique */

@@ -12,11 +12,12 @@
 
 #define PLACES (2 * JS_CREW_MAX)
 
-/* A worker, and its row: the columns of js_item_worker. */
+/* A worker, as js_item_read_worker reads it. */
 struct member {
 	uint64_t worker;
-	struct js_row row; /* in the memory */
-	void *memory;
+	struct jobstack_item item; /* what items get of it */
+	const char *log;
+	void *memory; /* the row */
 };
 
 struct js_crew {
@@ -61,6 +62,7 @@ static size_t find_crew_place(const struct js_crew *c, uint64_t worker)
 static int copy_crew_row(struct member *m, const struct js_row *row)
 {
 	size_t size = row->n * (sizeof(*row->col) + sizeof(*row->len));
+	unsigned column = 0;
 	unsigned long *len;
 	const char **col;
 	char *to;
@@ -78,7 +80,7 @@ static int copy_crew_row(struct member *m, const struct js_row *row)
 		len[i] = row->len[i];
 		to += row->len[i] + 1;
 	}
-	m->row = (struct js_row){0, row->n, col, len};
+	m->log = js_item_read_worker(&m->item, &(const struct js_row){0, row->n, col, len}, &column);
 	return 0;
 }
 
@@ -136,8 +138,7 @@ int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *wor
 void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)
 {
 	uint16_t place = item->worker == 0 ? 0 : c->place[find_crew_place(c, item->worker)];
-	unsigned column = 0;
 
 	if (place != 0)
-		js_item_worker(item, &c->member[place - 1].row, &column);
+		js_item_set_worker(item, &c->member[place - 1].item, c->member[place - 1].log);
 }

@@ -174,10 +174,9 @@ static const struct table tables[] = {
 	{CLEAR("closed", " ORDER BY worker_id,seq"), 0},
 	{CLEAR("stream", " ORDER BY no"), 0},
 	{CLEAR("fact", " ORDER BY kind,fact"), 0},
-	{CLEAR("package", " ORDER BY worker_id,name,version"), 0},
 	{CLEAR("push_range", " ORDER BY lo"), 0},
 	{CLEAR("push", " ORDER BY push_id"), 0},
-	{CLEAR("gate", ""), 0},
+	{CLEAR("running_limit", ""), 0},
 	{CLEAR("stack", ""), 0},
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))

@@ -193,8 +193,8 @@ int jobstack_commit_time(struct jobstack *handle, int64_t *us, int64_t *least_us
 
 	JS_TRY(js_schema_check(handle, error));
 	for (size_t i = 0; i < TRIES; i++) {
-		js_sql_stmt(&sql, "INSERT INTO gate(stack_id) VALUES(0)"); /* no stack has this number */
-		js_sql_stmt(&sql, "DELETE FROM gate WHERE stack_id=0");
+		js_sql_stmt(&sql, "INSERT INTO running_limit(stack_id) VALUES(0)"); /* no stack has this number */
+		js_sql_stmt(&sql, "DELETE FROM running_limit WHERE stack_id=0");
 		js_sql_stmt(&sql, "SET @js_commit=SYSDATE(6)");
 		js_sql_stmt(&tail, "SELECT TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))");
 		JS_TRY(js_db_transaction(handle->db, &sql, &tail, take_time, &took[i], NULL, error));

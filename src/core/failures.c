@@ -171,7 +171,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
 			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,"
-			    "COALESCE(w.node,w.host),IF(a.outcome>0,RIGHT(a.err_tail," TAIL "),NULL),e.datapath," AGO
+			    "w.node,IF(a.outcome>0,RIGHT(a.err_tail," TAIL "),NULL),e.datapath," AGO
 			    ",a.program,a.cause FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
 			    "entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND "
 			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
@@ -181,7 +181,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 		js_sql_stmt(
 			&sql,
 			"SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS "
-			"NULL,d.reason,a.reason),COALESCE(w.node,w.host),RIGHT(a.err_tail," TAIL "),e.datapath," AGO
+			"NULL,d.reason,a.reason),w.node,RIGHT(a.err_tail," TAIL "),e.datapath," AGO
 			",a.program,a.cause FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			"a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
@@ -345,7 +345,7 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 	if (status == 0)
 		status = js_handle_ask(
 			handle, take_end, all, error,
-			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,IF(outcome=3 AND cause=%u"
+			"SELECT COALESCE(w.node,'?'),a.outcome FROM (SELECT worker_id,IF(outcome=3 AND cause=%u"
 			",1,outcome) outcome FROM attempt WHERE stack_id=%u ORDER BY stack_id DESC,entry_id "
 			"DESC,attempt DESC LIMIT %u) a JOIN worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
 			(uint64_t)JOBSTACK_CAUSE_NODE, s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);

@@ -37,11 +37,12 @@ int js_filter_of_end(const struct jobstack_filter *f)
 	       f->programs != NULL;
 }
 
-/* Either of two columns of w is one of the nodes. */
+/* The node or the host of w is one of the nodes. */
 static void nodes_sql(struct js_sql *sql, const struct jobstack_filter *f)
 {
 	for (int column = 0; column < 2; column++) {
-		js_sql_add(sql, column == 0 ? " AND (w.node IN(" : ") OR w.host IN(");
+		js_sql_add(sql, column == 0 ? " AND (w.node IN("
+					    : ") OR JSON_UNQUOTE(JSON_EXTRACT(w.identity,'$.host')) IN(");
 		for (size_t i = 0; i < f->nodes_n; i++)
 			js_sql_add(sql, i == 0 ? "%s" : ",%s", f->nodes[i]);
 	}

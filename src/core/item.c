@@ -4,6 +4,8 @@
  */
 #include "core/item.h"
 
+#include "core/identity.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,17 +45,39 @@ void js_item_no_attempt(struct jobstack_item *i)
 	js_item_attempt(i, &row, &c);
 }
 
-void js_item_worker(struct jobstack_item *to, const struct js_row *row, unsigned *column)
+#define COPY(member) to->member = from->member;
+#define COPY_COLUMN(member, ...) COPY(member)
+#define IN_IDENTITY(X)                                                                                                 \
+	X(host) X(cluster) X(job) X(array_job) X(array_task) X(step) X(qos) X(partition) X(cwd) X(argv) X(platform)
+
+const char *js_item_read_worker(struct jobstack_item *to, const struct js_row *row, unsigned *column)
 {
+	struct js_identity identity, *from = &identity;
 	unsigned c = *column;
-	const char *log;
 
 	to->worker = js_row_u64(row, c++);
 	JS_ITEM_OF_WORKER(JS_COLUMN_READ)
-	log = js_row_text(row, c++);
+	js_identity_read(js_row_own(row, c++), &identity);
+	IN_IDENTITY(COPY)
+	*column = c;
+	return identity.log;
+}
+
+void js_item_set_worker(struct jobstack_item *to, const struct jobstack_item *from, const char *log)
+{
+	COPY(worker)
+	JS_ITEM_OF_WORKER(COPY_COLUMN)
+	IN_IDENTITY(COPY)
 	to->log = to->log_at < 0 ? NULL : to->log != NULL ? to->log : log;
 	to->err_log = to->err_at < 0 ? NULL : to->err_log != NULL ? to->err_log : log;
-	*column = c;
+}
+
+void js_item_worker(struct jobstack_item *to, const struct js_row *row, unsigned *column)
+{
+	struct jobstack_item worker;
+	const char *log = js_item_read_worker(&worker, row, column);
+
+	js_item_set_worker(to, &worker, log);
 }
 
 int js_item_next_running(const char **running, uint64_t *entry, int64_t *started_us)

@@ -14,19 +14,20 @@
 /* What an item tells of its worker, where w is the worker's row, or NULL: see JS_COLUMN_NAME. */
 /* clang-format off */
 #define JS_ITEM_OF_WORKER(X)                                                                                           \
-	X(node, "COALESCE(w.node,w.host)", TEXT) X(host, "w.host", TEXT) X(cluster, "w.slurm_cluster", TEXT)           \
-	X(job, "w.slurm_job", TEXT) X(array_job, "w.slurm_array_job", TEXT)                                            \
-	X(array_task, "w.slurm_array_task", TEXT) X(step, "w.slurm_step", TEXT) X(account, "w.slurm_account", TEXT)    \
-	X(qos, "w.slurm_qos", TEXT) X(partition, "w.slurm_partition", TEXT) X(user, "w.user", TEXT)                    \
-	X(cwd, "w.cwd", TEXT) X(argv, "w.argv", BYTES) X(slots, "w.slots", U32)            \
-	X(platform, "w.platform", OPT)
+	X(node, "w.node", TEXT) X(account, "w.slurm_account", TEXT)           \
+	X(user, "w.user", TEXT) X(slots, "w.slots", U32)
 /* clang-format on */
-#define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_COLUMN_NAME) ",w.log"
+#define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_COLUMN_NAME) ",w.identity"
 
 /* Reads these columns from column *C on, which is moved behind them; the worker's behind the attempt's, since its log
  * is the attempt's where that has output but no file of its own.  Texts stay in the row. */
 void js_item_attempt(struct jobstack_item *item, const struct js_row *row, unsigned *c);
 void js_item_worker(struct jobstack_item *item, const struct js_row *row, unsigned *c);
+
+/* The same in two steps, of which the first can be done only once with a row: reading gives the worker's log, setting
+ * copies what was read into FROM. */
+const char *js_item_read_worker(struct jobstack_item *item, const struct js_row *row, unsigned *c);
+void js_item_set_worker(struct jobstack_item *item, const struct jobstack_item *from, const char *log);
 
 /* Makes what js_item_attempt reads that of an item without an attempt. */
 void js_item_no_attempt(struct jobstack_item *item);

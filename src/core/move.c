@@ -55,8 +55,10 @@ static int make_target(struct moving *m, struct jobstack_error *error)
 	/* IGNORE: somebody else may make it at the same moment, which is just as well */
 	JS_TRY(js_handle_ask(
 		m->r.handle, NULL, NULL, error,
-		"INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us,created_by,account) "
-		"SELECT %s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us,%s," JS_ACCOUNT
+		"INSERT IGNORE INTO "
+		"stack(name,popping_order,created,max_attempts,max_losses,retry_delay_us,created_by,account) "
+		"SELECT "
+		"%s,IF(popping_order=2,2,0),UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us,%s," JS_ACCOUNT
 		" FROM stack WHERE stack_id=%u",
 		m->to_name, m->r.handle->os_user, m->r.from.id));
 	return js_stack_find(m->r.handle, m->to_name, &m->to, error);

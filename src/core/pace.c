@@ -71,7 +71,7 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 	JS_TRY(js_handle_ask_number(
 		handle, &p->head, error,
 		"SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
-		"AND c.attempt=1 AND s.lifo=0",
+		"AND c.attempt=1 AND s.popping_order<2",
 		stack));
 	/* the primary key of attempt, some eighty rows */
 	js_sql_add(&sql,

@@ -9,6 +9,7 @@
  * it is closed there is known by that attempt's row alone.  Claims are looked at behind the entries: one that is done
  * comes into a claim only by a requeue, and then its last attempt is another one.
  */
+#include "base/array.h"
 #include "core/export.h"
 #include "core/leftover.h"
 #include "core/set.h"
@@ -25,8 +26,7 @@
 #define CHUNK 5000
 #define TERMS 500
 #define RACES_MAX 50
-#define KEYS 200  /* workers, or platforms, whose records of usage are deleted at once */
-#define ROWS 4096 /* of them in a transaction; also the most packages that a worker records */
+#define KEYS 200 /* facts that are deleted at once */
 
 struct done {
 	uint64_t entry, attempts; /* the number of the last one is how many there are */
@@ -361,81 +361,117 @@ static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_erro
 				    "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u", p->stack.id);
 }
 
-/* Workers, or platforms. */
-struct keys {
-	int64_t key[KEYS];
-	uint64_t rows[KEYS]; /* that belong to it */
-	size_t n;
+/* Numbers of facts. */
+struct numbers {
+	int64_t *at;
+	size_t n, room;
+	int failed;
 };
 
-static void take_key(void *ctx, const struct js_row *row)
+static int has_number(const struct numbers *all, int64_t number)
 {
-	struct keys *k = ctx;
+	size_t i = 0;
 
-	if (row == NULL)
-		k->n = 0;
-	else if (k->n < KEYS) {
-		k->key[k->n] = js_row_i64(row, 0);
-		k->rows[k->n++] = js_row_u64(row, 1);
-	}
+	while (i < all->n && all->at[i] != number)
+		i++;
+	return i < all->n;
 }
 
-/* No worker's row is locked, so no worker waits for this.  A worker whose row was removed by an earlier prune has
- * ended, too. */
-static int prune_packages(struct pruning *p, struct jobstack_error *error)
+/* Adds the number of the row; that of a query which is run again is there already. */
+static void take_number(void *ctx, const struct js_row *row)
 {
-	struct keys page = {.n = KEYS};
-	int64_t last = 0;
+	struct numbers *all = ctx;
 
-	while (page.n == KEYS) {
+	if (row == NULL || has_number(all, js_row_i64(row, 0)))
+		return;
+	all->failed |= js_array_grow(&all->at, &all->room, all->n + 1, sizeof(*all->at)) != 0;
+	if (!all->failed)
+		all->at[all->n++] = js_row_i64(row, 0);
+}
+
+/* Workers whose records stay: they live, or ended only a short time ago. */
+#define YOUNG " FROM worker WHERE stack_id=%u AND (ended IS NULL OR ended>=%t)"
+
+/* The platforms of workers whose records stay. */
+static int find_platforms(struct pruning *p, struct numbers *used, struct jobstack_error *error)
+{
+	return js_handle_ask(p->handle, take_number, used, error,
+			     "SELECT DISTINCT CAST(JSON_EXTRACT(identity,'$.platform') AS SIGNED)" YOUNG, p->stack.id,
+			     p->before_us);
+}
+
+/* The lists of packages of their attempts: of all that ended since the first of them began. */
+static int find_packages(struct pruning *p, struct numbers *used, struct jobstack_error *error)
+{
+	uint64_t since_us, low, high = 0;
+
+	JS_TRY(js_handle_ask_number(
+		p->handle, &since_us, error,
+		"SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',COALESCE(MIN(started),UTC_TIMESTAMP(6)))" YOUNG,
+		p->stack.id, p->before_us));
+	JS_TRY(js_windows_since(&p->windows, p->handle, &p->stack, (int64_t)since_us - JS_SECOND_US, error));
+	while (js_windows_next(&p->windows, high, PAGE, &low, &high)) {
 		JS_TRY(js_db_nap(p->handle->db, 0, error));
-		JS_TRY(js_handle_ask(p->handle, take_key, &page, error,
-				     "SELECT p.worker_id,COUNT(*) FROM package p LEFT JOIN worker w ON "
-				     "w.worker_id=p.worker_id WHERE p.stack_id=%u AND p.worker_id>%d AND "
-				     "(w.worker_id IS NULL OR w.ended<%t) GROUP BY p.worker_id ORDER BY p.worker_id "
-				     "LIMIT %u",
-				     p->stack.id, last, p->before_us, (uint64_t)KEYS));
-		for (size_t i = 0; i < page.n; i++) {
-			for (uint64_t left = p->o->dry_run ? 0 : page.rows[i]; left > 0;
-			     left -= left < ROWS ? left : ROWS)
-				JS_TRY(js_handle_change(p->handle, 0, NULL, error,
-							"DELETE FROM package WHERE stack_id=%u AND worker_id=%d ORDER "
-							"BY name,version LIMIT %u",
-							p->stack.id, page.key[i], (uint64_t)ROWS));
-			p->result.packages += page.rows[i];
-			last = page.key[i];
-		}
+		JS_TRY(js_handle_ask(p->handle, take_number, used, error,
+				     "SELECT DISTINCT packages FROM attempt WHERE stack_id=%u AND entry_id BETWEEN %u "
+				     "AND %u AND packages>=0",
+				     p->stack.id, low, high));
 	}
 	return 0;
 }
 
-static int prune_platforms(struct pruning *p, struct jobstack_error *error)
+/* Deletes the facts of a kind that are old and not among USED. */
+static int remove_facts(struct pruning *p, enum jobstack_fact_kind kind, const struct numbers *used, uint64_t *removed,
+			struct jobstack_error *error)
 {
-	struct keys page = {.n = KEYS};
 	int64_t last = -1; /* the number of a fact is never negative */
+	struct numbers page;
+	int status = 0;
 
-	while (page.n == KEYS) {
+	do {
 		struct js_sql sql = {0};
+		size_t n = 0;
 
-		JS_TRY(js_db_nap(p->handle->db, 0, error));
-		JS_TRY(js_handle_ask(p->handle, take_key, &page, error,
-				     "SELECT f.fact,1 FROM fact f WHERE f.stack_id=%u AND f.kind=2 AND f.fact>%d AND "
-				     "f.seen<%t AND NOT EXISTS(SELECT 1 FROM worker w WHERE w.stack_id=f.stack_id AND "
-				     "w.platform=f.fact AND (w.ended IS NULL OR w.ended>=%t)) ORDER BY f.fact LIMIT %u",
-				     p->stack.id, last, p->before_us, p->before_us, (uint64_t)KEYS));
-		if (page.n == 0)
-			break;
-		js_sql_add(&sql, "DELETE FROM fact WHERE stack_id=%u AND kind=2 AND fact IN(NULL", p->stack.id);
-		js_sql_numbers(&sql, page.key, page.n);
+		page = (struct numbers){.n = 0};
+		JS_THEN(status, js_db_nap(p->handle->db, 0, error));
+		JS_THEN(status,
+			js_handle_ask(p->handle, take_number, &page, error,
+				      "SELECT fact FROM fact WHERE stack_id=%u AND kind=%u AND fact>%d AND seen<%t "
+				      "ORDER BY fact LIMIT %u",
+				      p->stack.id, (uint64_t)kind, last, p->before_us, (uint64_t)KEYS));
+		for (size_t i = 0; i < page.n; i++) {
+			last = page.at[i];
+			if (!has_number(used, last))
+				page.at[n++] = last;
+		}
+		js_sql_add(&sql, "DELETE FROM fact WHERE stack_id=%u AND kind=%u AND fact IN(NULL", p->stack.id,
+			   (uint64_t)kind);
+		js_sql_numbers(&sql, page.at, n);
 		js_sql_stmt(&sql, ")");
-		if (p->o->dry_run)
+		if (status != 0 || n == 0 || p->o->dry_run)
 			js_sql_free(&sql);
 		else
-			JS_TRY(js_db_commit(p->handle->db, &sql, NULL, error));
-		p->result.platforms += page.n;
-		last = page.key[page.n - 1];
-	}
-	return 0;
+			status = js_db_commit(p->handle->db, &sql, NULL, error);
+		*removed += n;
+		free(page.at);
+	} while (status == 0 && page.n == KEYS);
+	return page.failed ? js_error_memory(error) : status;
+}
+
+/* What was recorded beside the work itself.  No worker's row is locked, so no worker waits for this. */
+static int prune_usage(struct pruning *p, struct jobstack_error *error)
+{
+	struct numbers platforms = {.n = 0}, packages = {.n = 0};
+	int status = find_platforms(p, &platforms, error);
+
+	JS_THEN(status, find_packages(p, &packages, error));
+	if (platforms.failed || packages.failed)
+		status = js_error_memory(error);
+	JS_THEN(status, remove_facts(p, JOBSTACK_FACT_PLATFORM, &platforms, &p->result.platforms, error));
+	JS_THEN(status, remove_facts(p, JOBSTACK_FACT_PACKAGES, &packages, &p->result.packages, error));
+	free(platforms.at);
+	free(packages.at);
+	return status;
 }
 
 static int prune_all(struct pruning *p, struct jobstack_error *error)
@@ -444,10 +480,8 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 	int status;
 
 	JS_TRY(read_bounds(p, &now_us, error));
-	if (p->o->usage != 0) { /* what was recorded beside the work itself */
-		JS_TRY(prune_packages(p, error));
-		return prune_platforms(p, error);
-	}
+	if (p->o->usage != 0)
+		return prune_usage(p, error);
 	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
 	status = js_windows_before(&p->windows, p->handle, &p->stack, p->before_us, error);
 	while (status == 0 && js_windows_next(&p->windows, p->high, UINT64_MAX, &low, &p->last) && low <= p->end)

@@ -143,8 +143,7 @@ static int run_schema_file(struct js_db *db, const char *dir, unsigned *version,
 	if (status == 0 && statement.failed)
 		status = js_error_memory(error);
 	if (status == 0) {
-		js_sql_stmt(&done, "INSERT IGNORE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),%s)", (uint64_t)next,
-			    JOBSTACK_VERSION);
+		js_sql_stmt(&done, "INSERT IGNORE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6))", (uint64_t)next);
 		status = js_db_query(db, &done, NULL, NULL, error);
 	}
 	if (status == 0)
@@ -235,7 +234,7 @@ static int refuse_old_workers(struct js_db *db, unsigned version, struct jobstac
 	int status;
 
 	js_sql_stmt(&sql,
-		    "SELECT w.worker_id,COALESCE(w.node,w.host,'?'),s.name,COUNT(*) OVER() FROM worker w JOIN stack s "
+		    "SELECT w.worker_id,COALESCE(w.node,'?'),s.name,COUNT(*) OVER() FROM worker w JOIN stack s "
 		    "USING(stack_id) WHERE w.ended IS NULL AND w.kind=0 AND "
 		    "w.beat>UTC_TIMESTAMP(6)-INTERVAL w.lease_us MICROSECOND ORDER BY w.worker_id LIMIT %u",
 		    (uint64_t)NAMED_WORKERS);

@@ -164,7 +164,7 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 		s->id, entry, (uint64_t)attempt);
 	h->claim_stmt =
 		js_sql_stmt(&sql,
-			    "SELECT c.worker_id,c.attempt,w.kind,COALESCE(w.node,w.host) FROM claim c JOIN worker w "
+			    "SELECT c.worker_id,c.attempt,w.kind,w.node FROM claim c JOIN worker w "
 			    "USING(worker_id) WHERE c.stack_id=%u AND ((c.ids IS NULL AND %u BETWEEN c.lo AND c.hi) OR "
 			    "LOCATE(CONCAT(LPAD(HEX(%u),10,'0'),','),c.ids)>0) AND NOT EXISTS(SELECT 1 FROM attempt a "
 			    "WHERE a.stack_id=c.stack_id AND a.entry_id=%u AND a.attempt=c.attempt)",

@@ -242,14 +242,14 @@ static void write_claim(struct js_sql *sql, const struct js_stack *stack, const 
 
 void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 {
-	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM gate WHERE stack_id=%u FOR UPDATE", stack->id);
+	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM running_limit WHERE stack_id=%u FOR UPDATE", stack->id);
 	js_sql_only(sql, JS_SQL_CLUSTER);
-	js_sql_stmt(sql, "UPDATE gate SET locked=locked+1 WHERE stack_id=%u", stack->id);
+	js_sql_stmt(sql, "UPDATE running_limit SET locked=locked+1 WHERE stack_id=%u", stack->id);
 	js_sql_count(sql, 1);
 }
 
-/* Computes @js_room.  While the row in `gate` is locked, no other pop adds to this count.  Two reads
- * without a subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does nothing,
+/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  Two reads without a
+ * subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does nothing,
  * @js_room stays NULL, and nothing is taken. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {

@@ -69,7 +69,7 @@ int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_erro
 
 /* clang-format off */
 #define STACK_COLUMNS(X)                                                                                               \
-	X(id, "stack_id", U64) X(tail, "tail", U64) X(state, "state", U32) X(lifo, "lifo", FLAG)                       \
+	X(id, "stack_id", U64) X(tail, "tail", U64) X(state, "state", U32) X(lifo, "popping_order=2", FLAG)                      \
 	X(max_attempts, "max_attempts", U32) X(max_losses, "max_losses", U32) X(retry_delay_us, "retry_delay_us", I64) \
 	X(named, "named IS NOT NULL", FLAG) X(limited, "max_running IS NOT NULL", FLAG)
 /* clang-format on */
@@ -166,9 +166,10 @@ int js_stack_make(struct jobstack *handle, const char *name, const struct jobsta
 		JS_TRY(js_stack_check_new(name, error));
 		/* IGNORE: somebody else may make it at the same moment, which is just as well */
 		JS_TRY(js_handle_ask(handle, NULL, NULL, error,
-				     "INSERT IGNORE INTO stack(name,lifo,created,created_by,account,origin) "
+				     "INSERT IGNORE INTO stack(name,popping_order,created,created_by,account,origin) "
 				     "VALUES(%s,%u,UTC_TIMESTAMP(6),%s," JS_ACCOUNT "," ORIGIN ")",
-				     name, (uint64_t)(options->lifo != 0), handle->os_user, origin->data, origin->len));
+				     name, (uint64_t)(options->lifo != 0 ? 2 : 0), handle->os_user, origin->data,
+				     origin->len));
 		status = js_stack_look(handle, name, stack, error);
 	}
 	if (status >= 0 && origin->data != NULL)
@@ -273,7 +274,7 @@ struct status_call {
 		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                 \
 	X(max_running, "s.max_running", I64) X(max_failures, "s.max_failures", I64) X(moved, "s.moved", U64)           \
 	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)                                          \
-	X(cancelled, "s.cancelled", U64) X(strict_order, "s.strict_order", U64)
+	X(cancelled, "s.cancelled", U64) X(strict_order, "s.popping_order>0", U64)
 /* clang-format on */
 
 static void take_status(void *ctx, const struct js_row *row)

@@ -75,10 +75,10 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	set_policy_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
 	set_policy_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
 	set_policy_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
-	set_policy_number(sql, ",strict_order=%d", p->strict_order);
+	set_policy_number(sql, ",popping_order=IF(popping_order=2,2,%d)", p->strict_order);
 	js_sql_must(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
-		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
+		js_sql_stmt(sql, "INSERT IGNORE INTO running_limit(stack_id) VALUES(%u)", stack_id);
 	return 0;
 }
 

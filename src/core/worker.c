@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "core/identity.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,16 +24,18 @@
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
 			  const struct jobstack_worker_options *o)
 {
-	js_sql_add(sql,
-		   "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
-		   "slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,"
-		   "slurm_qos,slurm_partition,user,cwd,argv,log,platform) ");
+	struct js_buf identity = {0};
+
+	js_identity_write(o, &identity);
+	sql->text.failed |= identity.failed;
+	js_sql_add(sql, "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,node,slurm_account,user,"
+			"identity) ");
 	js_sql_add(sql, "SELECT %k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,", token, stack->id,
 		   (uint64_t)(script != 0), o->lease_us > 0 ? o->lease_us : LEASE_US,
 		   (uint64_t)(o->slots > 0 ? o->slots : 1));
-	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s,%n", o->host, o->boot, o->node, o->pid,
-		   o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
-		   o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log, o->platform);
+	js_sql_add(sql, "%s,%s,%s,CONVERT(%x USING utf8mb4)", o->node != NULL ? o->node : o->host, o->account, o->user,
+		   (const void *)identity.data, identity.len);
+	js_buf_free(&identity);
 	js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
 }
 

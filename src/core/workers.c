@@ -2,6 +2,7 @@
  *
  * The living workers of a stack, or those of a user in Slurm jobs.  Promise: one query, however many there are.
  */
+#include "core/identity.h"
 #include "core/item.h"
 #include "core/worker.h"
 
@@ -49,21 +50,23 @@ struct workers_call {
 	jobstack_worker_fn *fn;
 	void *ctx;
 	const char *stack; /* NULL: it is in the row */
+	int jobs;	   /* only those in Slurm jobs */
 	int stopped;
 };
 
 /* Of a worker w, c.n being the entries that it holds. */
 /* clang-format off */
 #define WORKER_COLUMNS(X)                                                                                              \
-	X(node, "w.node", TEXT) X(host, "w.host", TEXT) X(boot, "w.boot", TEXT) X(user, "w.user", TEXT)                \
-	X(cluster, "w.slurm_cluster", TEXT) X(job, "w.slurm_job", TEXT) X(array_job, "w.slurm_array_job", TEXT)        \
-	X(array_task, "w.slurm_array_task", TEXT) X(step, "w.slurm_step", TEXT) X(log, "w.log", TEXT)                  \
-	X(worker, "w.worker_id", U64) X(pid, "w.pid", U64) X(pid_start, "w.pid_start", OPT)                            \
-	X(job_start_us, "w.slurm_start", TIME) X(seq, "w.seq", U64) X(slots, "w.slots", U64) X(done, "w.done", U64)    \
+	X(node, "w.node", TEXT) X(user, "w.user", TEXT)                                        \
+	X(worker, "w.worker_id", U64) X(seq, "w.seq", U64) X(slots, "w.slots", U64) X(done, "w.done", U64)             \
 	X(dead, "w.dead", U64) X(lease_us, "w.lease_us", I64) X(by_script, "w.kind", FLAG) X(running, "c.n", U64)      \
 	X(silent_us, "TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6))", I64)                                        \
 	X(age_us, "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))", I64) X(cause, "w.cause", U32)
 /* clang-format on */
+
+#define COPY(member) to->member = from->member;
+#define IN_IDENTITY(X)                                                                                                 \
+	X(host) X(boot) X(cluster) X(job) X(array_job) X(array_task) X(step) X(log) X(pid_start) X(job_start_us)
 
 /* Whether its user lock is held: a script's pop has no connection, and the servers of a cluster share no locks. */
 #define CONNECTED ",IF(w.kind=0,1-IS_FREE_LOCK(" JS_WORKER_LOCK("w.token") "),NULL)"
@@ -72,10 +75,16 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 {
 	struct workers_call *call = ctx;
 	struct jobstack_worker_row w = {0}, *to = &w;
-	unsigned c = 4;
+	struct js_identity identity, *from = &identity;
+	unsigned c = 5;
 
 	if (row == NULL || call->stopped)
 		return;
+	js_identity_read(js_row_own(row, 4), &identity);
+	if (call->jobs && identity.job == NULL)
+		return;
+	IN_IDENTITY(COPY)
+	w.pid = from->pid < 0 ? 0 : (uint64_t)from->pid;
 	WORKER_COLUMNS(JS_COLUMN_READ)
 	w.connected = js_row_opt(row, c++);
 	w.stack = call->stack != NULL ? call->stack : js_row_text(row, c);
@@ -93,11 +102,11 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 
 static void select_workers(struct jobstack *handle, struct js_sql *sql)
 {
-	js_sql_add(
-		sql,
-		"SELECT w.reason,w.running,UTC_TIMESTAMP(6),"
-		"IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE "
-		"INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL)");
+	js_sql_add(sql,
+		   "SELECT w.reason,w.running,UTC_TIMESTAMP(6),"
+		   "IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE "
+		   "INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL)"
+		   ",w.identity");
 	js_sql_add(sql, WORKER_COLUMNS(JS_COLUMN_NAME));
 	js_sql_add(sql, js_db_has_user_locks(handle->db) ? CONNECTED : ",NULL");
 }
@@ -112,7 +121,7 @@ static int read_workers(struct jobstack *handle, struct js_sql *sql, struct work
 int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
 		     struct jobstack_error *error)
 {
-	struct workers_call call = {fn, ctx, stack, 0};
+	struct workers_call call = {.fn = fn, .ctx = ctx, .stack = stack};
 	struct js_sql sql = {0};
 	struct js_stack s;
 
@@ -130,7 +139,7 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_worker_fn *fn, void *ctx,
 			 struct jobstack_error *error)
 {
-	struct workers_call call = {fn, ctx, NULL, 0};
+	struct workers_call call = {.fn = fn, .ctx = ctx, .jobs = 1};
 	struct js_sql sql = {0};
 
 	JS_TRY(js_schema_check(handle, error));
@@ -140,7 +149,7 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 		    ",s.name FROM stack s STRAIGHT_JOIN worker w FORCE INDEX(worker_of_stack) ON "
 		    "w.stack_id=s.stack_id LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim GROUP BY "
 		    "worker_id) c ON c.worker_id=w.worker_id WHERE s.state<3 AND w.ended IS NULL AND "
-		    "w.slurm_job IS NOT NULL AND w.user=%s ORDER BY w.worker_id",
+		    "w.user=%s ORDER BY w.worker_id",
 		    user);
 	return read_workers(handle, &sql, &call, error);
 }
@@ -148,28 +157,31 @@ int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_wor
 static void take_bad_node(void *ctx, const struct js_row *row)
 {
 	struct workers_call *call = ctx;
+	struct js_identity identity;
 
-	if (row != NULL && !call->stopped)
-		call->stopped = call->fn(call->ctx, &(const struct jobstack_worker_row){
-							    .worker = js_row_u64(row, 0),
-							    .node = js_row_text(row, 1),
-							    .job = js_row_text(row, 2),
-							    .array_job = js_row_text(row, 3),
-							    .silent_us = js_row_i64(row, 4),
-							    .suspicion = js_row_text(row, 5),
-						    }) != 0;
+	if (row == NULL || call->stopped)
+		return;
+	js_identity_read(js_row_own(row, 2), &identity);
+	call->stopped = call->fn(call->ctx, &(const struct jobstack_worker_row){
+						    .worker = js_row_u64(row, 0),
+						    .node = js_row_text(row, 1),
+						    .job = identity.job,
+						    .array_job = identity.array_job,
+						    .silent_us = js_row_i64(row, 3),
+						    .suspicion = js_row_text(row, 4),
+					    }) != 0;
 }
 
 int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
 		       struct jobstack_error *error)
 {
-	struct workers_call call = {fn, ctx, stack, 0};
+	struct workers_call call = {.fn = fn, .ctx = ctx, .stack = stack};
 	struct js_stack s;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	JS_TRY(js_handle_ask(
 		handle, take_bad_node, &call, error,
-		"SELECT w.worker_id,COALESCE(w.node,w.host),w.slurm_job,w.slurm_array_job,TIMESTAMPDIFF("
+		"SELECT w.worker_id,w.node,w.identity,TIMESTAMPDIFF("
 		"MICROSECOND,f.seen,UTC_TIMESTAMP(6)),f.text FROM fact f FORCE INDEX(PRIMARY) STRAIGHT_JOIN "
 		"worker w ON w.worker_id=f.fact WHERE f.stack_id=%u AND f.kind=%u AND "
 		"f.seen>UTC_TIMESTAMP(6)-INTERVAL 1 DAY ORDER BY f.fact DESC LIMIT 1000",
@@ -183,9 +195,9 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
 	X(ended_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,w.ended,UTC_TIMESTAMP(6)))", OPT)                            \
-	X(node, "COALESCE(w.node,w.host)", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT)                  \
+	X(node, "w.node", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT)                  \
 	X(closed, "w.done+w.dead", U64)                                                                                \
-	X(in_job, "w.slurm_job IS NOT NULL", FLAG)                                                                     \
+	X(in_job, "JSON_EXTRACT(w.identity,'$.job') IS NOT NULL", FLAG)                                                                     \
 	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
 	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
 	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "w.started>=f.seen", FLAG)

@@ -43,6 +43,11 @@ const char *js_row_text(const struct js_row *row, unsigned col)
 	return row->col[col];
 }
 
+char *js_row_own(const struct js_row *row, unsigned col)
+{
+	return (char *)(uintptr_t)row->col[col]; /* it is memory of the client library, or of a copy of the row */
+}
+
 struct jobstack_bytes js_row_bytes(const struct js_row *row, unsigned col)
 {
 	return (struct jobstack_bytes){row->col[col], row->len[col]};

@@ -28,6 +28,9 @@ int64_t js_row_time(const struct js_row *row, unsigned col);
 const char *js_row_text(const struct js_row *row, unsigned col);
 struct jobstack_bytes js_row_bytes(const struct js_row *row, unsigned col);
 
+/* A text that the callback may change: NULL for NULL. */
+char *js_row_own(const struct js_row *row, unsigned col);
+
 /* The columns of a query, and where they go, stand in one table: a macro TABLE(X) of rows X(MEMBER, COLUMN, KIND).
  * TABLE(JS_COLUMN_NAME) gives the columns for the SELECT, with a comma before each; TABLE(JS_COLUMN_READ) reads them
  * into the members of TO, from column number C of ROW on. */

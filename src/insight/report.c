@@ -5,6 +5,7 @@
  */
 #include "insight/report.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
@@ -268,20 +269,67 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
 }
 
-static int keep_package(void *ctx, const struct jobstack_stack_package *package)
+/* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
+static int add_package(struct insight_packages *all, const char *line, const struct insight_tally_list *list)
 {
-	struct insight_report *r = ctx;
-	struct insight_packages *all = &r->packages;
+	struct insight_package new = {.entries = 0};
+	int name = (int)strcspn(line, " \n"), version = (int)strcspn(line, "\n") - name;
+	size_t i = 0;
 
-	if (all->n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
-					   !r->share->is_public(r->share->ctx, package->name))) {
-		all->more++;
-		return 0;
+	(void)snprintf(new.name, sizeof(new.name), "%.*s", name, line);
+	(void)snprintf(new.version, sizeof(new.version), "%.*s", version > 0 ? version - 1 : 0, line + name + 1);
+	while (i < all->n && (strcmp(all->at[i].name, new.name) != 0 || strcmp(all->at[i].version, new.version) != 0))
+		i++;
+	if (i == all->n) {
+		if (js_array_grow(&all->at, &all->room, i + 1, sizeof(new)) != 0)
+			return -1;
+		all->at[all->n++] = new;
 	}
-	(void)snprintf(all->at[all->n].name, sizeof(all->at[0].name), "%s", package->name);
-	(void)snprintf(all->at[all->n].version, sizeof(all->at[0].version), "%s", package->version);
-	all->at[all->n].entries = package->entries;
-	all->at[all->n++].nodes = package->nodes;
+	all->at[i].entries += list->n;
+	for (size_t byte = 0; byte < sizeof(list->nodes); byte++)
+		all->at[i].on[byte] |= list->nodes[byte];
+	return 0;
+}
+
+/* That of most attempts first. */
+static int compare_packages(const void *a, const void *b)
+{
+	const struct insight_package *x = a, *y = b;
+	int names = strcmp(x->name, y->name);
+
+	if (x->entries != y->entries)
+		return x->entries > y->entries ? -1 : 1;
+	return names != 0 ? names : strcmp(x->version, y->version);
+}
+
+/* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
+static int count_packages(struct insight_report *r)
+{
+	const struct insight_tally_list *list = r->tally->packages;
+	struct insight_packages *all = &r->packages;
+	size_t n = 0;
+
+	for (size_t i = 0; i < INSIGHT_LISTS && list[i].number != 0; i++) {
+		const char *line = insight_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, list[i].number);
+
+		for (; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0')
+			if (add_package(all, line, &list[i]) != 0)
+				return -1;
+	}
+	if (all->n > 0)
+		qsort(all->at, all->n, sizeof(*all->at), compare_packages);
+	for (size_t i = 0; i < all->n; i++) {
+		struct insight_package *one = &all->at[i];
+
+		if (n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
+					      !r->share->is_public(r->share->ctx, one->name)))
+			continue;
+		for (size_t byte = 0; byte < sizeof(one->on); byte++)
+			one->nodes += (uint64_t)__builtin_popcount(one->on[byte]);
+		all->at[n++] = *one;
+	}
+	all->more = all->n - n;
+	all->n = n;
 	return 0;
 }
 
@@ -311,7 +359,8 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
-	JS_THEN(status, jobstack_stack_packages(handle, name, keep_package, r, error));
+	if (status == 0 && count_packages(r) != 0)
+		status = js_error_memory(error);
 	if (status == 0 && insight_report_so_far(r))
 		status = jobstack_pace(handle, name, &r->pace, error);
 	if (status == 0 && r->share == NULL)
@@ -330,6 +379,7 @@ void insight_report_free(struct insight_report *r)
 	insight_tally_free(r->tally);
 	insight_stack_free(&r->stack);
 	insight_facts_free(&r->facts);
+	free(r->packages.at);
 	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
 		js_buf_free(&r->slow[i]);
 }

@@ -17,12 +17,13 @@
 
 /* The Python packages of a stack that most attempts imported. */
 struct insight_packages {
-	struct {
+	struct insight_package {
 		char name[128], version[64];
 		uint64_t entries, nodes;
-	} at[INSIGHT_PACKAGES];
-	size_t n;
-	uint64_t more; /* packages without room, or left out */
+		unsigned char on[INSIGHT_NODES / 8]; /* a bit for each node */
+	} * at;
+	size_t n, room;
+	uint64_t more; /* that are not among the first INSIGHT_PACKAGES, or left out */
 };
 
 /* What the next run should request, computed from the last one.  docs/DATA.md explains the rules. */

@@ -52,6 +52,8 @@ int insight_share_facts(const struct insight_share *share, struct insight_facts 
 
 		if (one->f.kind == JOBSTACK_FACT_MOUNT)
 			insight_share_mount(share, one->text);
+		if (one->f.kind == JOBSTACK_FACT_PACKAGES && insight_share_hides(share, INSIGHT_SHARE_PACKAGES))
+			one->text[0] = '\0'; /* the public ones have been counted */
 		if (!insight_share_hides(share, INSIGHT_SHARE_ARGUMENTS))
 			continue;
 		if (one->f.kind == JOBSTACK_FACT_PLATFORM)

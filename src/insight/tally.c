@@ -327,10 +327,24 @@ static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t nu
 	add_speed(&fact[at].took, &fact[at].moved, i, us);
 }
 
+static void tally_packages(struct insight_tally *t, int64_t number)
+{
+	size_t at = 0;
+
+	while (at < INSIGHT_LISTS && t->packages[at].number != 0 && t->packages[at].number != number)
+		at++;
+	if (at == INSIGHT_LISTS || number <= 0)
+		return;
+	t->packages[at].number = number;
+	t->packages[at].n++;
+	t->packages[at].nodes[t->last_node / 8] |= (unsigned char)(1u << t->last_node % 8);
+}
+
 static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	tally_fact(t->mount, i->mount, i, us);
 	tally_fact(t->program, i->program, i, us);
+	tally_packages(t, i->packages);
 	if (i->maxrss_kib >= 0)
 		js_sketch_add(&t->rss_kib, i->maxrss_kib);
 	if (i->peak_kib >= 0)

@@ -19,8 +19,9 @@
 #define INSIGHT_WORKERS 8192 /* of more nobody counts how many there were over time */
 #define INSIGHT_HEAT 32	     /* nodes, the first ones to be seen, whose load over time is kept */
 #define INSIGHT_WORDS 64
-#define INSIGHT_FACTS 16 /* of a kind; more are not counted */
-#define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
+#define INSIGHT_FACTS 16  /* of a kind; more are not counted */
+#define INSIGHT_LISTS 256 /* of packages; likewise */
+#define INSIGHT_SIZES 16  /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
 
 /* What a timeline has: attempts that ended, done and otherwise; entries whose last attempt failed or was lost; time in
  * commands; time between a worker's first start and its last end. */
@@ -78,6 +79,13 @@ struct insight_tally_fact {
 	struct insight_spread took, moved; /* of the done ones: microseconds; bytes per second */
 };
 
+/* Attempts that imported the same Python packages. */
+struct insight_tally_list {
+	int64_t number; /* of the fact; 0: this and the following places are free */
+	uint64_t n;
+	unsigned char nodes[INSIGHT_NODES / 8]; /* a bit for each node on which they ran */
+};
+
 struct insight_tally_worker {
 	uint64_t worker; /* 0: a free place */
 	int64_t first_us, last_us;
@@ -108,7 +116,8 @@ struct insight_tally {
 	struct insight_tally_fact
 		mount[INSIGHT_FACTS]; /* the file systems of datapaths, in the order of their first attempt */
 	struct insight_tally_fact program[INSIGHT_FACTS]; /* the versions of the program, likewise */
-	struct insight_tally_slow slow[INSIGHT_SLOWEST];  /* done or failed, slowest first */
+	struct insight_tally_list packages[INSIGHT_LISTS];
+	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
 	/* of attempts that are not done; the last one may be the sum of all others */
 	struct insight_tally_cause cause[INSIGHT_CAUSES];

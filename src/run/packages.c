@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Counting packages.  Promises: files of Python's are read by the thread alone, without the lock; memory is bounded,
- * whatever commands write.
+ * Noting which attempt imported which packages.  Promises: files of Python's are read by the thread alone, without the
+ * lock; memory is bounded, whatever commands write.
  */
 #include "run/packages.h"
 
@@ -21,14 +21,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PREFIX "jobstack-packages-"
-#define KEPT 32	      /* attempts per slot, since lines may be read, and events written, after the end */
+#define KEPT 128      /* attempts per slot (a power of two): after its end, an attempt waits for the next step */
 #define PLACES 64     /* directories */
-#define PACKAGES 4096 /* that are counted */
+#define PACKAGES 4096 /* that are told apart */
 #define MODULES 65536 /* of all distributions in all places */
 #define FILES 50000   /* looked at in a directory */
 #define LINE 1024
@@ -44,8 +45,6 @@ struct module {
 
 struct package {
 	char *name, *version;
-	uint64_t entries;
-	int changed;
 };
 
 struct attempt {
@@ -57,7 +56,7 @@ struct attempt {
 
 struct js_packages {
 	pthread_mutex_t lock; /* for attempt[], package[], and the numbers of the next line */
-	uint64_t rounds;
+	int busy;	      /* what was read from the FIFO is not yet noted */
 	int stop, running;
 	pthread_t thread;
 	char dir[512];
@@ -78,7 +77,7 @@ struct js_packages {
 
 /* ----------------------------------------------------------------------------------------------- distributions */
 
-/* The package's number; PACKAGES: no more are counted. */
+/* The package's number; PACKAGES: there is no memory for more. */
 static unsigned find_package(struct js_packages *p, const char *name, const char *version)
 {
 	unsigned i = 0;
@@ -169,6 +168,8 @@ static void read_distribution(struct js_packages *p, const char *entry, unsigned
 		*version++ = '\0';
 		version[strcspn(version, "-")] = '\0';
 	}
+	for (char *c = name; c < end; c++) /* names are recorded in lines */
+		*c = *c != '\0' && (unsigned char)*c <= ' ' ? '?' : *c;
 	js_packages_plain(name);
 	package = add_package(p, name, version == NULL ? "" : version);
 	for (int i = 0; i < 2 && n == 0; i++)
@@ -214,9 +215,13 @@ static struct attempt *find_attempt(struct js_packages *p, uint64_t entry, uint3
 {
 	if (p->found != NULL && p->found->entry == entry && p->found->attempt == attempt)
 		return p->found;
-	for (unsigned i = 0; i < p->slots * KEPT; i++)
-		if (p->attempt[i].entry == entry && p->attempt[i].attempt == attempt)
-			return p->found = &p->attempt[i];
+	for (unsigned back = 1; back <= KEPT; back++) /* most lines come from commands that run */
+		for (unsigned slot = 0; slot < p->slots; slot++) {
+			struct attempt *a = &p->attempt[slot * KEPT + (p->next[slot] - back) % KEPT];
+
+			if (a->entry == entry && a->attempt == attempt)
+				return p->found = a;
+		}
 	return NULL;
 }
 
@@ -236,7 +241,7 @@ static uint64_t places_of(struct js_packages *p, uint64_t entry, uint32_t attemp
 	return places;
 }
 
-static void count_package(struct js_packages *p, uint64_t entry, uint32_t attempt, unsigned n)
+static void note_package(struct js_packages *p, uint64_t entry, uint32_t attempt, unsigned n)
 {
 	struct attempt *a;
 
@@ -244,11 +249,8 @@ static void count_package(struct js_packages *p, uint64_t entry, uint32_t attemp
 		return;
 	(void)pthread_mutex_lock(&p->lock);
 	a = find_attempt(p, entry, attempt);
-	if (a != NULL && (a->has[n / 8] & 1u << n % 8) == 0) {
+	if (a != NULL)
 		a->has[n / 8] |= (unsigned char)(1u << n % 8);
-		p->package[n].entries++;
-		p->package[n].changed = 1;
-	}
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
@@ -299,7 +301,7 @@ static void take_line(struct js_packages *p, char *line)
 	for (size_t i = js_array_lower(p->module, p->module_n, sizeof(named), &named, compare_modules);
 	     i < p->module_n && strcmp(p->module[i].name, named.name) == 0; i++)
 		if ((places >> p->module[i].place & 1) != 0)
-			count_package(p, entry, (uint32_t)attempt, p->module[i].package);
+			note_package(p, entry, (uint32_t)attempt, p->module[i].package);
 }
 
 /* What the commands have written, in pieces of any length. */
@@ -333,11 +335,14 @@ static void *read_packages(void *arg)
 	while (!stop) {
 		(void)poll(&fifo, 1, 50);
 		began = jobstack_now_us();
+		(void)pthread_mutex_lock(&p->lock);
+		p->busy = 1; /* before the FIFO is seen to be empty */
+		(void)pthread_mutex_unlock(&p->lock);
 		n = read(p->fifo, data, sizeof(data));
 		if (n > 0)
 			take_pieces(p, data, (size_t)n);
 		(void)pthread_mutex_lock(&p->lock);
-		p->rounds += n <= 0; /* the FIFO is empty */
+		p->busy = 0;
 		stop = p->stop;
 		(void)pthread_mutex_unlock(&p->lock);
 		pause = PAUSE_US + 4 * (jobstack_now_us() - began);
@@ -350,57 +355,43 @@ static void *read_packages(void *arg)
 void js_packages_settle(struct js_packages *p, int64_t wait_us)
 {
 	int64_t until = jobstack_now_us() + wait_us;
-	uint64_t first = UINT64_MAX, rounds;
+	int waiting = 0, settled;
 
-	while (p != NULL && p->running && jobstack_now_us() < until) {
+	for (;;) {
 		(void)pthread_mutex_lock(&p->lock);
-		rounds = p->rounds;
+		settled = !p->running || (ioctl(p->fifo, FIONREAD, &waiting) == 0 && waiting == 0 && !p->busy);
 		(void)pthread_mutex_unlock(&p->lock);
-		first = first == UINT64_MAX ? rounds : first;
-		if (rounds >= first + 2) /* the first may have been under way */
+		if (settled || jobstack_now_us() >= until)
 			return;
 		js_clock_nap(PAUSE_US, NULL);
 	}
 }
 
+static int compare_packages(const void *a, const void *b)
+{
+	const struct package *x = *(const struct package *const *)a, *y = *(const struct package *const *)b;
+	int names = strcmp(x->name, y->name);
+
+	return names != 0 ? names : strcmp(x->version, y->version);
+}
+
 int js_packages_of(struct js_packages *p, uint64_t entry, uint32_t attempt, js_packages_fn *fn, void *ctx)
 {
+	const struct package *has[PACKAGES];
 	const struct attempt *a;
+	size_t n = 0;
 
 	(void)pthread_mutex_lock(&p->lock);
 	a = find_attempt(p, entry, attempt);
 	for (size_t i = 0; a != NULL && i < p->package_n; i++)
 		if ((a->has[i / 8] & 1u << i % 8) != 0)
-			fn(ctx, p->package[i].name, p->package[i].version);
+			has[n++] = &p->package[i];
+	if (n > 0)
+		qsort(has, n, sizeof(has[0]), compare_packages);
+	for (size_t i = 0; i < n; i++)
+		fn(ctx, has[i]->name, has[i]->version);
 	(void)pthread_mutex_unlock(&p->lock);
 	return a != NULL ? 0 : JOBSTACK_NOTHING;
-}
-
-int js_packages_changed(struct js_packages *p, struct jobstack_worker_package *package)
-{
-	int found = 0;
-
-	(void)pthread_mutex_lock(&p->lock);
-	for (size_t i = 0; i < p->package_n && !found; i++)
-		if (p->package[i].changed) {
-			p->package[i].changed = 0;
-			*package = (struct jobstack_worker_package){p->package[i].name, p->package[i].version,
-								    p->package[i].entries};
-			found = 1;
-		}
-	(void)pthread_mutex_unlock(&p->lock);
-	return found;
-}
-
-void js_packages_again(struct js_packages *p, const char *name, const char *version)
-{
-	unsigned i;
-
-	(void)pthread_mutex_lock(&p->lock);
-	i = find_package(p, name, version);
-	if (i < p->package_n)
-		p->package[i].changed = 1;
-	(void)pthread_mutex_unlock(&p->lock);
 }
 
 void js_packages_start(struct js_packages *p, unsigned slot, uint64_t entry, uint32_t attempt)

@@ -3,7 +3,7 @@
  * The Python packages that commands import (--packages).  A sitecustomize, which a directory in front of PYTHONPATH
  * offers to each Python, writes lines into a FIFO: ENTRY.ATTEMPT, a tab, and either the name of a module, or a
  * directory that may contain packages, a tab, and DEVICE.INODE.  A thread reads them, finds the distribution of each
- * name, and counts it once per attempt.
+ * name, and notes it for the attempt.
  *
  * After the idea of the "customs" package (its Check, Inspector and Reporter), which reports at the interpreter's exit.
  */
@@ -31,15 +31,10 @@ void js_packages_start(struct js_packages *packages, unsigned slot, uint64_t ent
 /* Changes NAME to the form in which packages are recorded: small letters, and '-' for '_' and '.'. */
 void js_packages_plain(char *name);
 
-/* Waits, for at most WAIT_US, until all that was written has been read. */
+/* Waits, for at most WAIT_US, until all that was written before the call has been read; usually it has been already. */
 void js_packages_settle(struct js_packages *packages, int64_t wait_us);
 
-/* Calls FN for each package that the attempt has imported so far; the texts stay.  Returns 0; JOBSTACK_NOTHING: the
- * attempt is not known any more, since many have begun after it. */
+/* Calls FN for each package that the attempt has imported so far, sorted; the texts stay.  Returns 0; JOBSTACK_NOTHING:
+ * the attempt is not known any more, since many have begun after it. */
 typedef void js_packages_fn(void *ctx, const char *name, const char *version);
 int js_packages_of(struct js_packages *packages, uint64_t entry, uint32_t attempt, js_packages_fn *fn, void *ctx);
-
-/* A package whose count has changed since this function gave it last: 1, or 0: there is none.  The texts stay. */
-int js_packages_changed(struct js_packages *packages, struct jobstack_worker_package *package);
-/* It could not be stored: give it again. */
-void js_packages_again(struct js_packages *packages, const char *name, const char *version);

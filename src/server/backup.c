@@ -39,8 +39,8 @@
 /* every table; the test integration.server_backup compares this list with the database */
 /* clang-format off */
 #define TABLES(T) \
-	T(attempt) T(claim) T(closed) T(dead) T(entry) T(fact) T(gate) T(name) T(package) T(path) T(push_range) T(span) \
-	T(stream) T(push) T(worker) T(stack)
+	T(attempt) T(claim) T(closed) T(dead) T(entry) T(fact) T(name) T(path) T(push_range) T(running_limit) \
+	T(slurm_answer) T(span) T(stream) T(push) T(worker) T(stack)
 /* clang-format on */
 #define TABLE_WORD(name) #name " "
 #define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"
@@ -208,8 +208,8 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 	js_buf_printf(&text,
 		      BEGINS
 		      "CREATE TABLE IF NOT EXISTS jobstack_version(version INT UNSIGNED NOT NULL,installed "
-		      "DATETIME(6) NOT NULL,program VARBINARY(32) NOT NULL,PRIMARY KEY(version)) ENGINE=InnoDB;\n"
-		      "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'restore');\n"
+		      "DATETIME(6) NOT NULL,PRIMARY KEY(version)) ENGINE=InnoDB;\n"
+		      "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6));\n"
 		      "DROP VIEW IF EXISTS JobManagement;\nDROP TABLE IF EXISTS moved_stack;\n" TABLES(TABLE_DROP),
 		      JS_ASIDE_HALF);
 	status = text.failed ? js_error_memory(error) : put_text(out, text.data, text.len, error);
@@ -218,8 +218,7 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 	JS_THEN(status, put_dump(b, out, error));
 	js_buf_reset(&text);
 	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version<>%u;\n", JS_ASIDE_HALF);
-	js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'%s');\n",
-		      jobstack_schema_version(), jobstack_version());
+	js_buf_printf(&text, "INSERT INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6));\n", jobstack_schema_version());
 	js_buf_printf(&text, "DELETE FROM jobstack_version WHERE version=%u;\n" ENDS, JS_ASIDE_HALF);
 	JS_THEN(status, text.failed ? js_error_memory(error) : put_text(out, text.data, text.len, error));
 	js_buf_free(&text);

@@ -294,8 +294,7 @@ static int set_aside(struct place *p, unsigned why, int on)
 	char sql[120];
 
 	if (on)
-		(void)snprintf(sql, sizeof(sql), "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),'move');\n",
-			       why);
+		(void)snprintf(sql, sizeof(sql), "REPLACE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6));\n", why);
 	else
 		(void)snprintf(sql, sizeof(sql), "DELETE FROM jobstack_version WHERE version=%u;\n", why);
 	return js_backup_sql(&p->backup, sql, &p->cli->error);

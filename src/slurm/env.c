@@ -46,6 +46,15 @@ static int64_t get_time(const char *(*get)(const char *name), const char *name)
 	return seconds < 0 ? -1 : seconds * JS_SECOND_US;
 }
 
+/* The job's memory on a node in MiB; -1: not known, or all that there is. */
+static int64_t get_memory(const char *(*get)(const char *name))
+{
+	int64_t of_cpu = get_number(get, "SLURM_MEM_PER_CPU", 1, INT32_MAX, -1);
+	int64_t cpus = get_number(get, "SLURM_CPUS_ON_NODE", 1, INT32_MAX, -1);
+
+	return get_number(get, "SLURM_MEM_PER_NODE", 1, INT64_MAX, of_cpu < 0 || cpus < 0 ? -1 : of_cpu * cpus);
+}
+
 void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *name))
 {
 	memset(env, 0, sizeof(*env));
@@ -64,6 +73,9 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 	env->start_us = get_time(get, "SLURM_JOB_START_TIME");
 	env->end_us = get_time(get, "SLURM_JOB_END_TIME");
 	env->cpus_per_task = get_number(get, "SLURM_CPUS_PER_TASK", 1, INT32_MAX, -1);
+	env->nodes =
+		get_number(get, "SLURM_JOB_NUM_NODES", 1, INT32_MAX, get_number(get, "SLURM_NNODES", 1, INT32_MAX, -1));
+	env->memory_mib = get_memory(get);
 	env->restarts = get_number(get, "SLURM_RESTART_COUNT", 0, INT32_MAX, 0);
 	env->node = get_text(get, "SLURMD_NODENAME", NULL);
 	if (env->node != NULL)
@@ -176,6 +188,8 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	o->account = id->env.account;
 	o->qos = id->env.qos;
 	o->partition = id->env.partition;
+	o->memory_mib = id->env.memory_mib;
+	o->nodes = id->env.nodes;
 }
 
 static void set_number(const char *name, int64_t n, int replace)

@@ -15,6 +15,8 @@ struct js_slurm_env {
 	int64_t job_id;		  /* JOB as a number */
 	int64_t start_us, end_us; /* of the job, since 1970; Slurm 23.02 and later */
 	int64_t cpus_per_task;
+	int64_t memory_mib; /* that the job may use on this node */
+	int64_t nodes;
 	int64_t restarts; /* how often the job was requeued; 0 if never */
 	char host[256];	  /* NODE's memory, if it is the host's name: don't copy the struct, or mend NODE */
 };

@@ -307,9 +307,9 @@ int step_do(struct ledger *l, struct step *s)
 	judge_results(l, s);
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
 		jobstack_disconnect(l->db.handle);
+	facts_of_packages(&l->facts, s->outcomes, s->n);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
 	facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
-	facts_tell_packages(&l->facts, l->db.worker, 0);
 	js_error_clear(&l->db.error);
 	status = send_step(l, s);
 	outbox_answered(l->db.outbox, status == 0 ? s->n : 0);
@@ -361,8 +361,10 @@ int step_end_row(struct ledger *l, struct step *s)
 	int status;
 
 	judge_results(l, s);
+	facts_of_packages(&l->facts, s->outcomes, s->n);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
 	js_error_clear(&l->db.error);
+	facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
 	do
 		status = end_row(l, s);
 	while (database_repeats(&l->db, status, since));
@@ -372,6 +374,5 @@ int step_end_row(struct ledger *l, struct step *s)
 		return status;
 	}
 	events_tell(l->events, s->outcomes, s->n);
-	facts_tell_packages(&l->facts, l->db.worker, 1);
 	return 0;
 }

@@ -70,12 +70,12 @@ workers() {
 	wait_for 60 busy "$1" "$2" || fail "$1: they run" "$(ledger "$1"; cat slurm-*.out)"
 	sbatch -Q -n1 w.sbatch "$1"
 	wait_for 60 connected "$1" $(($2 + 1)) || fail "$1: all are connected" "$(ledger "$1"; cat slurm-*.out)"
-	sql "UPDATE worker JOIN stack USING(stack_id) SET host=CONCAT('elsewhere',worker_id) WHERE name='$1'"
+	sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host',CONCAT('elsewhere',worker_id)) WHERE name='$1'"
 	mapfile -t -O ${#PIDS[@]} PIDS < <(worker_tree "$1")
 }
 tree_of() { # WORKER: its keeper, it and its commands
 	local pid
-	pid=$(sql "SELECT pid FROM worker WHERE worker_id=$1")
+	pid=$(sql "SELECT JSON_VALUE(identity,'\$.pid') FROM worker WHERE worker_id=$1")
 	is_ours "$pid" && process_tree "$(ps -o ppid= -p "$pid" | tr -d ' ')"
 }
 choose() { # STACK: sets CHOSEN, a busy worker, and TREE
@@ -93,7 +93,7 @@ lives() { check "$2" test "$(sql "SELECT ended IS NULL FROM worker WHERE worker_
 beats() { sql "SELECT SUM(seq) FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 beats_are() { (($(beats "$1") >= $2)); }
 rounds() { wait_for 60 beats_are "$1" $(($(beats "$1") + 12)); }
-time_passes() { sql "UPDATE fact SET seen=seen-INTERVAL 1 HOUR WHERE stack_id=0 AND text LIKE '%: jobs%'"; }
+time_passes() { sql "UPDATE slurm_answer SET asked=asked-INTERVAL 1 HOUR WHERE text LIKE '%: jobs%'"; }
 mark
 workers a 4
 workers b 2
@@ -200,20 +200,20 @@ check 'meanwhile a worker is lost that is with the module: it is recovered at on
 numbered 1 1 | jobstack push -q -s e >/dev/null
 sbatch -Q -n1 w.sbatch e
 wait_for 60 busy e 1
-SLURM_CONF=$PWD/none SLURM_CLUSTER_NAME=$(sql "SELECT slurm_cluster FROM worker WHERE worker_id=$CHOSEN") jobstack-worker -q -s e --idle-timeout 1h -- true 2>/dev/null &
+SLURM_CONF=$PWD/none SLURM_CLUSTER_NAME=$(sql "SELECT JSON_VALUE(identity,'\$.cluster') FROM worker WHERE worker_id=$CHOSEN") jobstack-worker -q -s e --idle-timeout 1h -- true 2>/dev/null &
 broken=$!
 mapfile -t -O ${#PIDS[@]} PIDS < <(process_tree "$broken")
 wait_for 60 connected e 1
-sql "UPDATE worker JOIN stack USING(stack_id) SET host=CONCAT('elsewhere',worker_id) WHERE name='e'"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host',CONCAT('elsewhere',worker_id)) WHERE name='e'"
 time_passes
 lose e
-given_back() { [[ $(sql "SELECT COUNT(*) FROM fact WHERE stack_id=0 AND text LIKE '--------%: jobs\n'") == 1 ]]; }
+given_back() { [[ $(sql "SELECT COUNT(*) FROM slurm_answer WHERE text LIKE '--------%: jobs\n'") == 1 ]]; }
 check 'a host whose Slurm does not work asks in vain' wait_for 30 given_back
 kill "$broken"
 sbatch -Q -n1 w.sbatch e
 wait_for 60 connected e 1
 is '... and others do not ask at once' "$(sql "SELECT ended IS NULL FROM worker WHERE worker_id=$CHOSEN")" 1
-sql "UPDATE fact SET seen=seen-INTERVAL 15 MINUTE WHERE stack_id=0 AND text LIKE '--------%: jobs%'"
+sql "UPDATE slurm_answer SET asked=asked-INTERVAL 15 MINUTE WHERE text LIKE '--------%: jobs%'"
 check '... but in a quarter of the time' wait_for 30 recovered "$CHOSEN"
 
 # ---- a site that wants no questions

@@ -43,13 +43,13 @@ check 'a worker runs in a' wait_for 60 runs
 is 'a job in b has the same number' "$(in_b timeout 60 sbatch --wait --parsable --output=/dev/null --wrap true)" "$job"
 check '... and has ended' in_b state_is "$job" COMPLETED
 # nothing but the cluster tells the two jobs apart
-sql "UPDATE worker SET host='elsewhere',slurm_start=NULL,beat=beat-INTERVAL 10 SECOND WHERE ended IS NULL"
+sql "UPDATE worker SET identity=JSON_REMOVE(JSON_SET(identity,'\$.host','elsewhere'),'\$.job_start_us'),beat=beat-INTERVAL 10 SECOND WHERE ended IS NULL"
 check 'which proves nothing: asked from b' no_proof in_b
 check '... from a shell of a that leads to b' no_proof misled
 like '... who says why' "$(misled jobstack recover -s s 2>&1)" 'could not be asked about 1 worker: the cluster that answers is "b", not "a": type `unset SLURM_CONF`, or set it to the slurm.conf of "a"'
-sql "UPDATE worker SET slurm_cluster=NULL WHERE ended IS NULL"
+sql "UPDATE worker SET identity=JSON_REMOVE(identity,'\$.cluster') WHERE ended IS NULL"
 check '... of a worker that names no cluster' no_proof in_b
-sql "UPDATE worker SET slurm_cluster='a' WHERE ended IS NULL"
+sql "UPDATE worker SET identity=JSON_SET(identity,'\$.cluster','a') WHERE ended IS NULL"
 check '... by a worker in b, which does the rest' in_b timeout 60 srun -Q jobstack-worker -q -s s --idle-timeout 0 -- true
 is '... but not that entry' "$(ledger s)" '2 0 0 0 0 1'
 
@@ -92,7 +92,7 @@ check '... b can not tell' no_proof in_b
 reason="job cancelled \\(Slurm job $job CANCELLED\\)"
 if by_commands; then
 	check '... a can, but the commands prove nothing' no_proof in_a
-	sql "UPDATE worker SET beat=UTC_TIMESTAMP(6)-INTERVAL 600 SECOND,lease_us=3000000 WHERE ended IS NULL AND done=0 AND slurm_job=$job"
+	sql "UPDATE worker SET beat=UTC_TIMESTAMP(6)-INTERVAL 600 SECOND,lease_us=3000000 WHERE ended IS NULL AND done=0 AND JSON_VALUE(identity,'\$.job')=$job"
 	like '... until the lease is over' "$(in_a jobstack recover -s s 2>&1)" "$reason: silent for 6[0-9][0-9] s: 1 entry requeued"
 else
 	like '... a can' "$(in_a jobstack recover -s s 2>&1)" "$reason: 1 entry requeued"

@@ -11,7 +11,7 @@ export SBATCH_OUTPUT=$PWD/slurm-%j.out
 submit() { sbatch --parsable "$@"; }
 gone() { [[ -z $(squeue -h -j "$1" -o %i 2>/dev/null) ]]; }
 hanging() { [[ -e hanging.$1 && $(wc -l <"hanging.$1") == 2 ]]; } # two commands of the stack
-running_on() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
+running_on() { sql "SELECT JSON_VALUE(identity,'\$.pid') FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 
 # a job of a minute, looked at in the end: entries of 9 s; nothing is started that would not finish
 cat >minute.sbatch <<'S'
@@ -52,7 +52,7 @@ check 'two workers on two nodes' wait_for 60 hanging worker
 is '... with one entry each' "$(ledger worker)" '0 0 18 0 0 2'
 rm hang
 target=$(running_on worker | head -1) other=$(running_on worker | tail -1)
-lost=$(sql "SELECT lo FROM claim JOIN worker USING(worker_id) JOIN stack ON stack.stack_id=worker.stack_id WHERE name='worker' AND pid=$target")
+lost=$(sql "SELECT lo FROM claim JOIN worker USING(worker_id) JOIN stack ON stack.stack_id=worker.stack_id WHERE name='worker' AND JSON_VALUE(identity,'\$.pid')=$target")
 check 'one is killed with -9' kill -KILL "$target"
 check '... what it held is in line again' wait_for 30 ledger_is worker '0 0 19 0 0 1'
 mapfile -t commands <hanging.worker
@@ -115,7 +115,7 @@ for job in "${jobs[@]}"; do check '... the job ends' wait_for 60 gone "$job"; do
 numbered 1 10 | jobstack push -q -s killed >/dev/null
 job=$(submit -n2 hang.sbatch killed)
 check 'all workers of a job killed: two run' wait_for 60 hanging killed
-sql "UPDATE worker SET host='elsewhere' WHERE ended IS NULL" # so that the process table of this host proves nothing
+sql "UPDATE worker SET identity=JSON_SET(identity,'\$.host','elsewhere') WHERE ended IS NULL" # so that the process table of this host proves nothing
 mapfile -t pids < <(running_on killed)
 mapfile -t keepers < <(ps -o ppid= -p "${pids[*]}" | tr -d ' ')
 kill -STOP "${keepers[@]}" # so that they can't do anything about it
@@ -141,7 +141,7 @@ for how in module commands; do
 	is 'without they did not' "$(ledger $how.same)" '0 0 3 0 0 0'
 	like '... because the job ends soon' "$(cat $how.same.out)" 'the job ends in [0-9.]+ s: no more entries'
 	is '... and Slurm was asked about each job once' \
-		"$(sql "SELECT COUNT(*) FROM fact WHERE stack_id=0 AND kind=3 AND text REGEXP 'job (${longer[$how.longer]}|${longer[$how.same]}), restart'")" 2
+		"$(sql "SELECT COUNT(*) FROM slurm_answer WHERE text REGEXP 'job (${longer[$how.longer]}|${longer[$how.same]}), restart'")" 2
 	check "the job of a minute, $how: the worker has left" wait_for 90 gone "${minute[$how]}"
 	like '... in time, and says why' "$(cat "$how.out")" 'the job ends in [0-9.]+ s'
 	is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='$how' AND outcome<>0")" 0

@@ -35,7 +35,7 @@ runs() { [[ $(ledger "$1") == *' 1' && -s runs.$1 ]]; }
 # elsewhere STACK: its worker is on another host, and was silent for a while
 elsewhere() {
 	mapfile -t -O ${#PIDS[@]} PIDS < <(worker_tree "$1")
-	sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',beat=beat-INTERVAL 10 SECOND WHERE name='$1' AND ended IS NULL"
+	sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host','elsewhere'),beat=beat-INTERVAL 10 SECOND WHERE name='$1' AND ended IS NULL"
 }
 # hang STACK OPTION...: such a job, in $JOB, on a stack of three; waits until it runs
 hang() {

@@ -30,8 +30,8 @@ is 'every file is processed' "$(ledger airs-2012) $(find data -name '*.result' |
 is '... once' "$(sql "SELECT COUNT(*), COUNT(DISTINCT entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='airs-2012'")" $'60\t60'
 is '... with the right result' "$(cat "data/day 37'.hdf.result")" 370
 check 'the account: nodes, jobs, array and step are on record' test "$(sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE
-	name='airs-2012' AND node IN('n1','n2','n3','n4') AND slurm_job>0 AND slurm_array_job>0 AND slurm_array_task BETWEEN 1 AND 3 AND slurm_step IS NOT NULL
-	AND slurm_partition IS NOT NULL AND slurm_account='$SBATCH_ACCOUNT' AND worker.cwd='$PWD' AND argv LIKE '%matlab%'")" -eq 6
+	name='airs-2012' AND node IN('n1','n2','n3','n4') AND JSON_VALUE(identity,'\$.job')>0 AND JSON_VALUE(identity,'\$.array_job')>0 AND JSON_VALUE(identity,'\$.array_task') BETWEEN 1 AND 3 AND JSON_VALUE(identity,'\$.step') IS NOT NULL
+	AND JSON_VALUE(identity,'\$.partition') IS NOT NULL AND JSON_VALUE(identity,'\$.nodes')=1 AND slurm_account='$SBATCH_ACCOUNT' AND JSON_VALUE(identity,'\$.cwd')='$PWD' AND JSON_VALUE(identity,'\$.argv') LIKE '%matlab%'")" -eq 6
 for i in {61..100}; do head -c $((i * 10)) /dev/zero >"data/day $i'.hdf"; done
 find "$PWD/data" -name '*.hdf' -print0 | jobstack push -0 -s airs-2012 --unique >/dev/null
 check 'more files and more nodes: the same script' submit --array=1-4 --nodes=2 --ntasks=4 "$examples/matlab.sbatch"

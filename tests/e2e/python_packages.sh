@@ -25,7 +25,7 @@ cat >job.sbatch <<-'S'
 S
 numbered 1 3 | jobstack push -q -s weather --max-attempts 1 >/dev/null
 check 'a job that runs into its wall time' eval 'sbatch -Q --wait --time=1 -c3 -o job.out job.sbatch; [[ $(ledger weather) == "1 1 1 0 0 0" ]] || { ledger weather; cat job.out; false; }'
-is 'its packages' "$(sql "SELECT CONCAT(p.name,' ',version,' ',SUM(entries)) FROM package p JOIN stack USING(stack_id) WHERE stack.name='weather' GROUP BY p.name,version ORDER BY p.name" | tr '\n' ';')" \
+is 'its packages' "$(packages weather)" \
 	'hail 1.0 1;rain 1.0 1;wind 1.0 3;'
 like 'how the third one ended' "$(jobstack show -s weather 3)" 'interrupted'
 finish

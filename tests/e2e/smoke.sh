@@ -67,7 +67,7 @@ numbered 1 6 | jobstack push -q -s slurm >/dev/null
 check 'submit' jobstack submit -q -s slurm --workers 2 --slots 1 -- sh -c 'test -n "$SLURM_JOB_ID"'
 check '... Slurm does it' jobstack wait -q -s slurm --timeout 5m
 check '... all of it' ledger_is slurm '6 0 0 0 0 0'
-is '... in its job' "$(sql "SELECT COUNT(*) FROM attempt JOIN worker USING(worker_id) JOIN stack s ON s.stack_id=worker.stack_id WHERE s.name='slurm' AND slurm_job>0")" 6
+is '... in its job' "$(sql "SELECT COUNT(*) FROM attempt JOIN worker USING(worker_id) JOIN stack s ON s.stack_id=worker.stack_id WHERE s.name='slurm' AND JSON_VALUE(identity,'\$.job')>0")" 6
 is 'doctor' "$(jobstack doctor --json | jq -r 'select(.level=="FAIL")')" ''
 check 'server stop' eval 'jobstack server stop -q --data data && fails_with 1 jobstack server status -q --data data'
 

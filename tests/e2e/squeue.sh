@@ -35,7 +35,7 @@ S
 job=$(sbatch --parsable --output=hang.out hang.sbatch)
 runs() { [[ $(ledger wrapped) == *' 1' ]]; }
 check 'a worker runs' wait_for 60 runs
-sql "UPDATE worker SET host='elsewhere',beat=beat-INTERVAL 10 SECOND WHERE ended IS NULL"
+sql "UPDATE worker SET identity=JSON_SET(identity,'\$.host','elsewhere'),beat=beat-INTERVAL 10 SECOND WHERE ended IS NULL"
 wrap "echo \"\$*\" >>$PWD/calls; if [[ -e $PWD/called ]]; then echo 'squeue: at most one call in two minutes, see the wiki' >&2; exit 1; fi
 touch $PWD/called; exec $real \"\$@\""
 : >calls

@@ -80,7 +80,7 @@ unlike 'what comes after a round is no dry run' "$(dry --workers 1 --until-done)
 is 'twenty entries, two slots a worker: ten workers; four elements an array: three arrays' \
 	"$(submit -s wide --workers 100 --slots 2 --time=5 --json -- true >json; jq -c '[.workers,.slots,.left,(.jobs|length),.next]' json)" '[10,2,20,3,null]'
 check '... all are done' wait_for 60 ledger_is wide '20 0 0 0 0 0'
-check '... by workers with two slots' test "$(sql "SELECT MIN(slots)+MAX(slots) FROM worker JOIN stack USING(stack_id) WHERE name='wide' AND slurm_array_job IS NOT NULL")" = 4
+check '... by workers with two slots' test "$(sql "SELECT MIN(slots)+MAX(slots) FROM worker JOIN stack USING(stack_id) WHERE name='wide' AND JSON_VALUE(identity,'\$.array_job') IS NOT NULL")" = 4
 like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*export SLURM_OVERLAP=1.*\nexec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker --stack=wide '
 unlike '... without the password' "$(cat "$(jq -r .script json)")" "$(sed -n 's/^password=//p' "$JOBSTACK_TEST_CNF")"
 check '... the array as well, and a signal, as KillWait is short here' grep -q -- '--signal=USR1@15 .*--array=1-4 --time=5' "$(jq -r .script json)"
@@ -199,7 +199,7 @@ jobstack push -q -s once /x >/dev/null
 check '--notify alone' submit -s once --workers 1 --notify me@example.org -q -- true
 check 'all of them end' wait_for 90 idle
 is '--until-done: two are done, one is dead' "$(ledger rounds)" '2 1 0 0 0 0'
-is '... in three jobs' "$(sql "SELECT COUNT(DISTINCT slurm_job) FROM worker JOIN stack USING(stack_id) WHERE name='rounds'")" 3
+is '... in three jobs' "$(sql "SELECT COUNT(DISTINCT JSON_VALUE(identity,'\$.job')) FROM worker JOIN stack USING(stack_id) WHERE name='rounds'")" 3
 check '... the end is told' said rounds 'round 3: only dead entries are left: 2 done, 1 dead'
 check '... and mailed' grep -qx 'Subject: jobstack rounds: 2 done, 1 dead, 0 left' mail
 check '... to whom it was asked for' grep -qx 'To: me@example.org' mail

@@ -40,7 +40,7 @@ class Audit:
 		stacks = {int(r[0]): r[1] for r in self.rows("SELECT stack_id,name FROM stack")}
 		entries = self.rows("SELECT stack_id,entry_id,datapath FROM entry")
 		self.entries = {(stacks[int(r[0])], int(r[1])): r[2] for r in entries}
-		self.in_slurm = {int(r[0]) for r in self.rows("SELECT worker_id FROM worker WHERE slurm_job IS NOT NULL")}
+		self.in_slurm = {int(r[0]) for r in self.rows("SELECT worker_id FROM worker WHERE JSON_VALUE(identity,'$.job') IS NOT NULL")}
 		self.kinds = {int(r[0]): r[1] for r in self.rows("SELECT worker_id,kind FROM worker")}
 		for worker, (script, in_slurm) in self.sample.kinds.items():  # a prune by a clock that had jumped took its row
 			if worker not in self.kinds:

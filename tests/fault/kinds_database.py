@@ -89,7 +89,7 @@ def query_kill(field, rng):
 @kind("autoinc-lock", needs=SERVER)
 def autoinc_lock(field, rng):
 	"""Somebody holds the lock of the numbers of workers for longer than a lock wait, while workers start."""
-	insert = ("START TRANSACTION;INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host) SELECT UNHEX(MD5(RAND())),0,0,"
+	insert = ("START TRANSACTION;INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,node) SELECT UNHEX(MD5(RAND())),0,0,"
 		  "UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1,1,'h' FROM (SELECT 0 n UNION ALL SELECT %d) t WHERE SLEEP(n)=0;ROLLBACK")
 	def hold():
 		try:

@@ -325,8 +325,8 @@ class Load:
 	def holders(self):
 		"""Who still has something, in words."""
 		rows = self.campaign.db.query(
-			"SELECT CONCAT_WS(' ',w.worker_id,IF(kind=1,'script','worker'),'on',COALESCE(node,host),'pid',pid,'job',"
-			"COALESCE(slurm_job,'-'),'lease',lease_us/1e6,'silent',TIMESTAMPDIFF(SECOND,beat,UTC_TIMESTAMP(6)),'holds',SUM(open)) "
+			"SELECT CONCAT_WS(' ',w.worker_id,IF(kind=1,'script','worker'),'on',node,'pid',JSON_VALUE(identity,'$.pid'),'job',"
+			"COALESCE(JSON_VALUE(identity,'$.job'),'-'),'lease',lease_us/1e6,'silent',TIMESTAMPDIFF(SECOND,beat,UTC_TIMESTAMP(6)),'holds',SUM(open)) "
 			"FROM worker w JOIN claim c USING(stack_id,worker_id) GROUP BY w.worker_id", self.name, timeout=3)
 		return "; ".join(r[0] for r in rows or [])
 
@@ -399,7 +399,8 @@ class Sample:
 		return self.load.campaign.db.query(sql, self.load.name, timeout=2)
 
 	def look(self):
-		rows = self.ask("SELECT w.worker_id,COALESCE(w.pid,0),COALESCE(w.host,''),COALESCE(w.node,''),COALESCE(w.slurm_job,''),"
+		rows = self.ask("SELECT w.worker_id,COALESCE(JSON_VALUE(w.identity,'$.pid'),0),COALESCE(JSON_VALUE(w.identity,'$.host'),''),COALESCE(w.node,''),"
+				"COALESCE(JSON_VALUE(w.identity,'$.job'),''),"
 				"w.lease_us,w.kind,COALESCE(SUM(c.open),0),s.name FROM worker w JOIN stack s ON s.stack_id=w.stack_id LEFT JOIN "
 				"claim c ON c.stack_id=w.stack_id AND c.worker_id=w.worker_id WHERE w.ended IS NULL GROUP BY w.worker_id")
 		if rows is not None:

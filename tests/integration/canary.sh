@@ -8,7 +8,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
 canary() { timeout 120 bash "$JOBSTACK_SOURCE/scripts/canary" "$@"; }
-left() { sql "SELECT (SELECT COUNT(*) FROM stack WHERE name LIKE 'canary-%'),(SELECT COUNT(*) FROM package),(SELECT COUNT(*) FROM attempt)" | tr '\t' ' '; }
+left() { sql "SELECT (SELECT COUNT(*) FROM stack WHERE name LIKE 'canary-%'),(SELECT COUNT(*) FROM fact),(SELECT COUNT(*) FROM attempt)" | tr '\t' ' '; }
 nothing_left() { is '... and cleans up' "$(left) $(echo jobstack-canary.*)" '0 0 0 jobstack-canary.*'; }
 
 check 'all arrives' eval 'canary >out 2>err'

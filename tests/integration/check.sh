@@ -88,7 +88,7 @@ numbers() { echo "(WITH RECURSIVE s(seq) AS (SELECT $1 UNION ALL SELECT seq+1 FR
 unset JOBSTACK_STACK
 make() {
 	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM dead; DELETE FROM name; DELETE FROM entry;
-		DELETE FROM worker; DELETE FROM push; DELETE FROM push_range; DELETE FROM stack; DELETE FROM gate;
+		DELETE FROM worker; DELETE FROM push; DELETE FROM push_range; DELETE FROM stack; DELETE FROM running_limit;
 		INSERT INTO stack(stack_id,name,lifo,tail,pushed,named,done,dead,created,max_attempts)
 			VALUES(7,'hurt',$1,34,34,34,2,1,NOW(),2);
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 34);
@@ -206,7 +206,7 @@ hurt 'pushed is wrong' counter 0 'pushed: 35 by the counters, 34 by the rows' 'U
 hurt 'done is wrong' counter 0 'done: 12 by the counters, 11 by the rows' 'UPDATE stack SET done=done+1'
 hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the rows' 'UPDATE worker SET done=done-1 WHERE worker_id=5'
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
-hurt 'the gate is missing' counter 0 'no row in the table `gate`' 'UPDATE stack SET max_running=10'
+hurt 'the running_limit is missing' counter 0 'no row in the table `running_limit`' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
 hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
@@ -269,12 +269,12 @@ for line in 'entry 12: there is no such entry.*in the ready row' 'entry 3: .*in 
 done
 # rows of stacks that are not there
 make 0
-sql 'UPDATE stack SET stack_id=8; INSERT INTO gate(stack_id) VALUES(9); INSERT INTO push_range VALUES(7,1,1,1)'
+sql 'UPDATE stack SET stack_id=8; INSERT INTO running_limit(stack_id) VALUES(9); INSERT INTO push_range VALUES(7,1,1,1)'
 said=$(jobstack check 2>&1) && fail 'rows of no stack: status 1'
 for table in entry span claim attempt dead name worker push push_range; do
 	like "rows of no stack: $table" "$said" "the table $table has rows of stack number 7, which does not exist"
 done
-like 'rows of no stack: gate' "$said" 'gate has rows of stack number 9'
+like 'rows of no stack: running_limit' "$said" 'running_limit has rows of stack number 9'
 
 # ---------------------------------------------------------------------------------------------------------- much, and JSON
 make 0

@@ -14,7 +14,7 @@ numbers() { echo "(WITH RECURSIVE s(seq) AS (SELECT $1 UNION ALL SELECT seq+1 FR
 make() { # SQL
 	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM dead; DELETE FROM entry; DELETE FROM worker;
 		DELETE FROM closed; DELETE FROM stack;
-		INSERT INTO stack(stack_id,name,lifo,tail,pushed,done,dead,created) VALUES(7,'torn',0,90,90,54,0,NOW());
+		INSERT INTO stack(stack_id,name,popping_order,tail,pushed,done,dead,created) VALUES(7,'torn',0,90,90,54,0,NOW());
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 90);
 		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,ended)
 			VALUES(51,REPEAT('a',16),7,9,0,NOW(),NOW()-INTERVAL 1 HOUR,1000000,1,54,NOW()),

@@ -130,7 +130,7 @@ check '... and check agrees' jobstack check
 jobstack push -q -s limit /low >/dev/null
 jobstack set -q -s limit max-running=1
 meanwhile() { jobstack push -q -s limit --priority 5 /high >/dev/null && jobstack pop -s limit >a.said; }
-race "SELECT 1 FROM gate WHERE stack_id=$(id_of limit)" jobstack pop -s limit
+race "SELECT 1 FROM running_limit WHERE stack_id=$(id_of limit)" jobstack pop -s limit
 is 'a limit of one holds' "$(ledger limit)" '0 0 1 0 0 1'
 
 check 'a dead entry' dead twice

@@ -55,7 +55,7 @@ is '... more workers would help, unless they do' "$(jq -r '.why[]|select(.why=="
 stop
 jobstack doctor --json -s fast >out
 is 'doctor measures a commit' "$(jq -r 'select(.check=="commit")|.level' out | wc -l)" 1
-is '... and leaves nothing' "$(sql 'SELECT COUNT(*) FROM gate')" 0
+is '... and leaves nothing' "$(sql 'SELECT COUNT(*) FROM running_limit')" 0
 is '... of no steps there is a word' "$(jq -r 'select(.check=="steps")|.text' out)" ''
 
 check 'the disk gets slow' set_delay 100000

@@ -94,7 +94,7 @@ like 'finish says what it waives' "$(cat said)" 'an entry may run twice'
 kill -STOP "$child"
 sql "UPDATE worker JOIN stack USING(stack_id) SET beat=UTC_TIMESTAMP(6)-INTERVAL 9 SECOND,lease_us=2000000 WHERE name='finish' AND ended IS NULL"
 check '... on this host nothing is taken while they run' says 1 'still runs here \(process [0-9]+, s[a-z]+\): kill it' jobstack recover -s finish
-sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere' WHERE name='finish' AND ended IS NULL"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host','elsewhere') WHERE name='finish' AND ended IS NULL"
 check '... those on another take its entries' worker -s finish -- true
 check '... while its commands run on' sh -c 'kill -0 $(head -1 pids)'
 kill -KILL "$child"

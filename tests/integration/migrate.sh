@@ -10,7 +10,7 @@ name=$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")
 client() { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B -n "$name"; }
 version() { sql 'SELECT MAX(version) FROM jobstack_version'; }
 newest=$(jobstack --version | sed -n 's/.*(schema \([0-9]*\)).*/\1/p')
-tables=(stack push name entry span worker gate claim attempt dead)
+tables=(stack push name entry span worker running_limit claim attempt dead)
 made=$JOBSTACK_SOURCE/tests/integration/made_up
 init() { jobstack init --schema-dir "$made" "$@"; }
 
@@ -22,12 +22,12 @@ first_version() {
 	for table in $(sql 'SHOW TABLES' | grep -v '^its_'); do sql "DROP TABLE $table"; done
 	jobstack init -q
 	client <"$made/before.sql"
-	sql "INSERT INTO stack(stack_id,name,lifo,tail,pushed,named,done,dead,cwd,created,note) VALUES(7,'old',0,10,10,10,1,1,'/work dir',UTC_TIMESTAMP(6),x'6675C39F');
+	sql "INSERT INTO stack(stack_id,name,popping_order,tail,pushed,named,done,dead,cwd,created,note) VALUES(7,'old',0,10,10,10,1,1,'/work dir',UTC_TIMESTAMP(6),x'6675C39F');
 		INSERT INTO entry VALUES(7,1,'/d/1'),(7,2,x'2FFF0A'),(7,3,'/d/3'),(7,4,'/d/4'),(7,5,'/d/5'),(7,6,'/d/6'),(7,7,'/d/7'),(7,8,'/d/8'),(7,9,'/d/9'),(7,10,'/d/10');
 		INSERT INTO name SELECT stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry;
 		INSERT INTO push(push_id,token,stack_id,pushed,atomic,started,beat) VALUES(3,REPEAT('p',16),7,1,1,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6));
-		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,host,argv) VALUES
-			(4,REPEAT('v',16),7,9,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)-INTERVAL 2 SECOND,1000000,1,0,0,'h',x'61006200');
+		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,node,identity) VALUES
+			(4,REPEAT('v',16),7,9,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)-INTERVAL 2 SECOND,1000000,1,0,0,'h','{\"argv\": \"a\\\\u0000b\\\\u0000\"}');
 		INSERT INTO claim VALUES(7,4,9,3,3,NULL,1,1,0,0,0,UTC_TIMESTAMP(6));
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,log_at,log_out) VALUES
 			(7,1,1,4,1,0,3,UTC_TIMESTAMP(6),10,20),(7,1,2,4,0,1,0,UTC_TIMESTAMP(6),30,40),(7,2,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL),(7,4,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL);
@@ -36,7 +36,7 @@ first_version() {
 }
 # The columns of the first version, and what stands in them.
 columns() { sql "SELECT CONCAT(table_name,' ',GROUP_CONCAT('\`',column_name,'\`' ORDER BY ordinal_position)) FROM information_schema.columns
-	WHERE table_schema=DATABASE() AND table_name IN($(printf "'%s'," "${tables[@]}")'') AND table_name<>'gate' GROUP BY table_name"; }
+	WHERE table_schema=DATABASE() AND table_name IN($(printf "'%s'," "${tables[@]}")'') AND table_name<>'running_limit' GROUP BY table_name"; }
 content() {
 	local table list
 	while read -r table list; do
@@ -64,7 +64,7 @@ is '... nothing was changed' "$(version)" 12
 
 # killed before each of the tables: a session of ours has it in use, so that its ALTER has to wait
 waits() { [[ $(sql "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata lock%'") == 1 ]]; }
-for table in stack attempt gate; do
+for table in stack attempt running_limit; do
 	first_version
 	content >before
 	coproc HOLD { client; }

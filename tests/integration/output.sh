@@ -137,7 +137,7 @@ check '... all of it' sh -c '! grep -q "$(printf "\033")" seen'
 is '... in a pipe it is as it was' "$(jobstack logs -s tails 5 --stderr 2>/dev/null | od -c)" "$(printf 'esc \033[31mred\377\n\tb' | od -c)"
 mkfifo fifo
 for log in "$PWD/fifo" /dev/zero; do
-	sql "UPDATE worker JOIN stack USING(stack_id) SET log='$log' WHERE name='tails'"
+	sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.log','$log') WHERE name='tails'"
 	check "logs does not open $log" says 2 "can't read the output .*$log" timeout 20 jobstack logs -s tails 2 --stdout
 done
 names tailed /short

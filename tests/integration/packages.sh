@@ -18,7 +18,6 @@ distribution() {
 distribution Snow_Cover 1.2 snow
 distribution ice 0.9 icy
 mkdir -p lib/old-3.1-py3.11.egg-info lib/older && touch lib/older/__init__.py && echo older >lib/old-3.1-py3.11.egg-info/top_level.txt
-packages() { sql "SELECT CONCAT(package.name,' ',version,' ',SUM(entries)) FROM package JOIN stack USING(stack_id) WHERE stack.name='$1' GROUP BY package.name,version ORDER BY package.name" | tr '\n' ';'; }
 
 # ---- what is imported counts, once per attempt, also of a command that is killed
 cat >a.py <<-'END'
@@ -37,6 +36,13 @@ check 'commands in Python' worker -s a --packages -- python3 a.py
 is '... have packages' "$(packages a)" 'ice 0.9 1;old 3.1 3;snow-cover 1.2 3;'
 is '... and their directory is gone' "$(ls tmp)" ''
 
+is '... in one list for those with the same' "$(sql "SELECT GROUP_CONCAT(n ORDER BY n) FROM (SELECT COUNT(*) n FROM attempt JOIN stack USING(stack_id) WHERE name='a' GROUP BY packages) t")" 1,2
+like '... which show has' "$(jobstack show -s a 2)" 'packages +ice 0.9, old 3.1, snow-cover 1.2'
+# what SCHEMA.md asks of the history
+questions=$(sed -n '/^## Useful questions/,/^## Migrations/p' "$JOBSTACK_SOURCE/docs/SCHEMA.md" | grep '^    ' | sed "s/airs-2012/a/; s/numpy 1.24/ice 0.9/")
+used=$(sed -n '/^ *SELECT a.entry_id, a.attempt, e.datapath/,/;$/p' <<<"$questions")
+is '... which attempt used a version' "$(sql "$used")" $'2\t1\t/d/2'
+check '... and all other questions' sql "$questions"
 like '... which the report shows' "$(jobstack report a | tr -s ' \n' ' ')" 'PACKAGE VERSION ATTEMPTS NODES old 3.1 3 1 snow-cover 1.2 3 1 ice 0.9 1 1'
 check '... and the page' eval 'jobstack report a --html a.html && grep -q "snow-cover" a.html'
 
@@ -165,12 +171,12 @@ jobstack push -q -s box /box >/dev/null
 check 'a command that sees other directories' worker -s box --packages -- "$BASH" -c 'own_mounts sh -c "mount --bind other lib && cd / && python3 -c \"import snow\""'
 is '... has no packages of ours' "$(packages box)" ''
 
-# ---- 5,000 packages, of which 4,096 are counted
+# ---- 5,000 packages, of which 4,096 are told apart
 mkdir many
 (cd many && seq -f 'p%.0f-1.dist-info' 0 4999 | xargs mkdir && seq -f 'p%.0f.py' 0 4999 | xargs touch)
 numbered 1 1 | jobstack push -q -s many >/dev/null
 check 'very many packages' env PYTHONPATH="$PWD/many" jobstack-worker -q -s many --packages -- python3 -c 'for i in range(5000): __import__("p%d" % i)'
-check '... are bounded' eval 'n=$(sql "SELECT COUNT(*) FROM package JOIN stack USING(stack_id) WHERE stack.name=\"many\""); echo "$n"; [ "$n" -gt 1000 ] && [ "$n" -le 4096 ]'
+check '... are bounded' eval 'n=$(packages many | grep -o ";" | wc -l); echo "$n"; [ "$n" -gt 1000 ] && [ "$n" -le 4096 ]'
 
 # ---- no directory; a directory that a killed worker left; the hook's syntax; drop
 numbered 1 1 | jobstack push -q -s nodir >/dev/null
@@ -196,5 +202,5 @@ for node in ast.walk(ast.parse(open(sys.argv[1]).read())):
         assert not node.keywords, node.name
 P
 check 'drop removes the packages' jobstack drop -s a --yes
-is '... all' "$(sql "SELECT COUNT(*) FROM package WHERE stack_id NOT IN (SELECT stack_id FROM stack)")" 0
+is '... all' "$(sql "SELECT COUNT(*) FROM fact WHERE stack_id NOT IN (SELECT stack_id FROM stack)")" 0
 finish

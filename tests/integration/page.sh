@@ -38,13 +38,13 @@ numbered 1 20000 | jobstack push -q -s long
 x() { printf "CONCAT(x'%s',n)" "$(printf %s "$HIT" | od -An -v -tx1 | tr -d ' \n')"; }
 ID=$(sql "SELECT stack_id FROM stack WHERE name='long'")
 N="(SELECT entry_id n FROM entry WHERE stack_id=$ID AND entry_id<=60) n"
-sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user,platform) SELECT UNHEX(LEFT(SHA2(n,224),32)),$ID,0,'2026-11-01','2026-11-01',1,
-	'2026-11-02',4,$(x),$(x),1 FROM $N;
+sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user,identity) SELECT UNHEX(LEFT(SHA2(n,224),32)),$ID,0,'2026-11-01','2026-11-01',1,
+	'2026-11-02',4,$(x),$(x),'{\"platform\":1}' FROM $N;
 SET @w=(SELECT MIN(worker_id) FROM worker WHERE stack_id=$ID);
 UPDATE entry SET datapath=REPEAT(x'22',4096) WHERE stack_id=$ID AND entry_id%100=0;
 INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,cause,exit_code,reason,started,ended,user_us,system_us,maxrss_kib,peak_kib,read_bytes,write_bytes,program,
-	mount,err_tail) SELECT $ID,n,1,@w+n%60,o,o=0,IF(o=1,1,IF(o=2,17,NULL)),IF(o=0,0,1+n DIV 7%20),IF(o=2,$(x),NULL),'2026-10-01'+INTERVAL n*123 SECOND,'2026-10-01'+INTERVAL n*123+IF(n%100=0,9999,n%977)
-	SECOND,9,9,n,2*n,POW(4,n%16)*400,POW(4,n DIV 16%16)*400,1+n%16,1+n%16,IF(o=1,CONCAT($(x),REPEAT('&',3000)),NULL)
+	mount,packages,err_tail) SELECT $ID,n,1,@w+n%60,o,o=0,IF(o=1,1,IF(o=2,17,NULL)),IF(o=0,0,1+n DIV 7%20),IF(o=2,$(x),NULL),'2026-10-01'+INTERVAL n*123 SECOND,'2026-10-01'+INTERVAL n*123+IF(n%100=0,9999,n%977)
+	SECOND,9,9,n,2*n,POW(4,n%16)*400,POW(4,n DIV 16%16)*400,1+n%16,1+n%16,1+n%16,IF(o=1,CONCAT($(x),REPEAT('&',3000)),NULL)
 	FROM (SELECT entry_id n,IF(entry_id%7=0,1+entry_id%14/7,0) o FROM entry WHERE stack_id=$ID) t;
 INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM attempt WHERE stack_id=$ID AND final=0;
 DELETE FROM span WHERE stack_id=$ID;
@@ -52,7 +52,7 @@ UPDATE stack SET done=(SELECT COUNT(*) FROM attempt WHERE stack_id=$ID AND final
 INSERT INTO fact SELECT $ID,0,n,'2026-11-01',CONCAT('version ',$(x),REPEAT('<',3000)) FROM $N WHERE n<=16;
 INSERT INTO fact SELECT $ID,1,n,'2026-11-01',$(x) FROM $N WHERE n<=16;
 INSERT INTO fact SELECT $ID,2,n,'2026-11-01',CONCAT($(x),REPEAT(x'22',3000)) FROM $N;
-INSERT INTO package SELECT $ID,@w+n,$(x),$(x),n FROM $N"
+INSERT INTO fact SELECT $ID,3,n,'2026-11-01',CONCAT(n,$(x),' ',$(x)) FROM $N WHERE n<=16"
 for stack in odd empty one bad back ten long; do
 	check "the page of $stack" jobstack report "$stack" --html "$stack.html"
 done

@@ -40,7 +40,7 @@ sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) 
 	DELETE FROM span WHERE stack_id=@s AND lo=@lo;
 	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,0,entry_id,entry_id,entry_id,1,0,0,
 		UTC_TIMESTAMP(6)+INTERVAL 1 HOUR FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
-	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,host) SELECT LPAD(entry_id,16,'w'),@s,9,0,
+	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,node) SELECT LPAD(entry_id,16,'w'),@s,9,0,
 		UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,UTC_TIMESTAMP(6),1,'h' FROM entry WHERE stack_id=@s AND entry_id<=20000"
 check 'its ledger' jobstack check -q -s deep
 sql "SELECT CONCAT('# class ',class,': ',SUM(hi-lo+1),' entries in ',COUNT(*),' spans, ',SUM(ids IS NOT NULL),' of them lists') FROM span GROUP BY class"

@@ -185,7 +185,7 @@ hang reused 1
 die reused
 setsid sh -c 'echo $$ >leader; sleep 1000 & echo $! >later'
 at_end 'kill_ours "$(<later)"'
-sql "UPDATE worker JOIN stack USING(stack_id) SET pid=$(<leader) WHERE name='reused' AND ended IS NULL"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.pid',$(<leader)) WHERE name='reused' AND ended IS NULL"
 check 'a session that has the number within the lease' says 1 "process $(<later), sleep\): kill it; it holds 1 entry" jobstack recover -s reused
 check '... is left alone' alive "$(<later)"
 kill -KILL "$(<later)"
@@ -208,7 +208,7 @@ fi
 # a process table that is not ours, a boot that is over: the pid proves nothing
 push boot 1
 hang boot 1
-sql "UPDATE worker JOIN stack USING(stack_id) SET boot=CONCAT(boot,'/1') WHERE name='boot' AND ended IS NULL"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.boot',CONCAT(JSON_VALUE(identity,'\$.boot'),'/1')) WHERE name='boot' AND ended IS NULL"
 die boot
 check 'in another process table the pid proves nothing' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s boot
 
@@ -252,7 +252,7 @@ hang hours 1 --lease 2h
 freeze hours
 silent_for hours 10800
 lease_is hours 7200
-sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',node='n3' WHERE name='hours' AND ended IS NULL"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host','elsewhere'),node='n3' WHERE name='hours' AND ended IS NULL"
 kill_frozen
 check 'a lease of hours: told' says 1 'worker [0-9]+ on n3 has been silent for 3 h 0 min of its 2 h 0 min lease; it holds 1 entry: .*sees no heartbeat for 2 h 0 min.*recover -s hours --wait' \
 	jobstack recover -s hours
@@ -314,7 +314,7 @@ check 'its close comes too late' says 1 'is gone' jobstack close -s script 1 --a
 # ---- a Slurm that does not answer
 push noslurm 4
 hang noslurm 1 --lease 2h
-sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',slurm_job=5,slurm_step=0,slurm_cluster='lab',node='n1' WHERE name='noslurm' AND ended IS NULL"
+sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host','elsewhere','\$.job','5','\$.step','0','\$.cluster','lab'),node='n1' WHERE name='noslurm' AND ended IS NULL"
 SLOTS=1 hang noslurm 2
 silent_for noslurm 100
 die noslurm

@@ -38,7 +38,7 @@ jobstack cancel -q -s stack --all
 check 'cancelled' says 1 'the stack "stack" is cancelled: nothing can be pushed to it: `jobstack resume -s stack` undoes the cancel' jobstack push -s stack /b
 sql "UPDATE stack SET state=3 WHERE name='stack'"
 check 'half dropped' says 1 'the stack "stack" is being dropped: wait until it is gone; if that drop was interrupted' jobstack push -s stack /b
-sql "UPDATE jobstack_version SET version=12; INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host)
+sql "UPDATE jobstack_version SET version=12; INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,node)
 	SELECT REPEAT('w',16),stack_id,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),60000000,1,'h' FROM stack WHERE name='stack'"
 check 'workers of an older schema' says 1 'would fail after the upgrade: worker [0-9]+ on h .*: let them end \(SIGTERM drains a worker\), then run `jobstack init` again' \
 	jobstack init
@@ -71,7 +71,7 @@ if sql 'SELECT @@have_ssl' | grep -q YES; then
 else
 	check 'no TLS' says 69 'check ssl-ca and the other ssl- lines in tls.cnf' jobstack status --defaults-file tls.cnf
 fi
-sql "INSERT INTO jobstack_version VALUES(99,UTC_TIMESTAMP(6),'9.9.9')"
+sql "INSERT INTO jobstack_version VALUES(99,UTC_TIMESTAMP(6))"
 check 'a newer schema' says 69 'newer than the version [0-9]* of this program: install the newer jobstack on this machine' jobstack list -s work
 check '... for the worker' says 69 'newer than the version [0-9]* of this program: install the newer jobstack on this machine' jobstack-worker -s work -- true
 sql 'DELETE FROM jobstack_version'

@@ -114,7 +114,7 @@ assert n["workers"] == 1 or (n["workers"] - 1) * n["slots"] * (3600 - d["p99"]) 
 print("the same")
 P
 rows_of() { sql "SELECT entry_id,outcome,GREATEST(0,TIMESTAMPDIFF(MICROSECOND,a.started,a.ended)),exit_code,signo,user_us+system_us,maxrss_kib,read_bytes,
-	write_bytes,COALESCE(w.node,w.host),a.ended FROM attempt a JOIN worker w USING(worker_id) JOIN stack s ON s.stack_id=a.stack_id WHERE s.name='$1'"; }
+	write_bytes,w.node,a.ended FROM attempt a JOIN worker w USING(worker_id) JOIN stack s ON s.stack_id=a.stack_id WHERE s.name='$1'"; }
 rows_of run >rows
 is 'a run: the numbers are those of the rows' "$(python3 compare.py run rows 2>&1 | tail -n 1)" 'the same'
 report=$(jobstack report -s run)

@@ -73,7 +73,7 @@ for stack in steps born new; do
 	check '... the database has its outcomes' wait_for 30 sh -c "test \$(jobstack list -s $stack -t done -o entry | wc -l) -ge 10"
 done
 check 'the logs say nothing else' prints 0 '' jobstack check -q --logs jobstack-logs
-workers=$(sql 'SELECT pid FROM worker WHERE ended IS NULL AND kind=0')
+workers=$(sql 'SELECT JSON_VALUE(identity,"$.pid") FROM worker WHERE ended IS NULL AND kind=0')
 check 'the backup is restored' restore state.sql
 kill -URG $workers # a heartbeat now
 

@@ -64,8 +64,8 @@ sql "DELETE FROM push WHERE ended IS NULL"
 fleet() {
 	numbered 1 "$2" | jobstack push -q -s "$1" >/dev/null
 	sql "SELECT stack_id INTO @s FROM stack WHERE name='$1';
-		INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,node,done,running) SELECT LEFT(SHA2('$1',256),16),@s,1,0,
-			UTC_TIMESTAMP(6)-INTERVAL $3 SECOND,UTC_TIMESTAMP(6),3000000000,8,'h','n1',$3,
+		INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,node,done,running) SELECT LEFT(SHA2('$1',256),16),@s,1,0,
+			UTC_TIMESTAMP(6)-INTERVAL $3 SECOND,UTC_TIMESTAMP(6),3000000000,8,'n1',$3,
 			CONCAT($3+1,':1:',CAST(UNIX_TIMESTAMP()*1000000-90000000 AS UNSIGNED));
 		SET @w=LAST_INSERT_ID();
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT @s,entry_id,1,@w,0,1,
@@ -87,7 +87,7 @@ assert o["eta_low_seconds"] <= o["eta_seconds"] <= o["eta_high_seconds"], o' "$@
 fleet pace 3000 2000
 check 'its ledger' jobstack check -q -s pace
 check 'the rate is that of the numbers' about pace 0.85 1.1
-sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,done) SELECT REPEAT('o',16),stack_id,1,0,UTC_TIMESTAMP(6)-INTERVAL 9 DAY,
+sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,node,done) SELECT REPEAT('o',16),stack_id,1,0,UTC_TIMESTAMP(6)-INTERVAL 9 DAY,
 	UTC_TIMESTAMP(6),1000000000,64,'h',0 FROM stack WHERE name='pace'"
 check '... whatever lingers' about pace 0.85 1.1
 sql "UPDATE attempt JOIN stack USING(stack_id) SET started=started-INTERVAL 5 HOUR,ended=ended-INTERVAL 5 HOUR WHERE name='pace' AND entry_id<=1700"
@@ -99,7 +99,7 @@ check 'at the beginning it is by what has ended, through the time of all slots' 
 sql "DELETE attempt FROM attempt JOIN stack USING(stack_id) WHERE name='young'; UPDATE worker JOIN stack USING(stack_id) SET worker.done=0 WHERE name='young'"
 is '... and before anything has ended it is not known' "$(jobstack status -s young --json | json rate eta_seconds eta_low_seconds)" $'0.0\tnull\tnull'
 fleet lifo 1000 500
-sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
+sql "UPDATE stack SET popping_order=2 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 0.85 1.1
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+ files/(s|min) \(.* each\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
 fleet tail 48 40 && sql "DELETE span FROM span JOIN stack USING(stack_id) WHERE name='tail'"
@@ -216,7 +216,7 @@ worker -s evil --max-entries 1 --shell -- 'printf "bad \033]0;evil\007\n" >&2; e
 (eval "$(jobstack pop -s evil)")
 jobstack pause -q -s evil --note "$osc"
 sql "SELECT CONCAT(CHAR(27),']0;evil',CHAR(7)) INTO @o; SELECT stack_id INTO @s FROM stack WHERE name='evil'; UPDATE stack SET cwd=@o WHERE stack_id=@s;
-	UPDATE attempt SET reason=@o WHERE stack_id=@s; UPDATE worker SET node=@o,host=@o,slurm_job=@o,user=@o WHERE stack_id=@s"
+	UPDATE attempt SET reason=@o WHERE stack_id=@s; UPDATE worker SET node=@o,user=@o,identity=JSON_OBJECT('job',CONVERT(@o USING utf8mb4),'host',CONVERT(@o USING utf8mb4)) WHERE stack_id=@s"
 for c in status 'status -s evil' 'status --why -s evil' 'list -s evil -t all' 'report -s evil' 'show -s evil 1' 'show -s evil 2'; do
 	# shellcheck disable=SC2086 # words
 	check "no sequence of a name comes through: $c" in_pty --size 200x60 --out evil -- jobstack $c
@@ -274,8 +274,8 @@ check '...' grep -q "[日本語]~" w
 check 'a terminal that is dumb is watched in lines' fails_with 130 env TERM=dumb "$JOBSTACK_SOURCE/tests/support/in-pty" --out w expect='stack     fail' expect='stack     fail' signal=INT -- jobstack status -s fail -w0.1
 check '... without a control character' sh -c '! grep -q "$(printf "\033")" w'
 # what fits, and what is left out: the workers are those of "fleet"
-sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,node,done) SELECT LEFT(SHA2(CONCAT('crew',entry_id),256),16),stack_id,1,0,UTC_TIMESTAMP(6),
-	UTC_TIMESTAMP(6),3000000000,8,'h',CONCAT('n',entry_id),0 FROM entry JOIN stack USING(stack_id) WHERE name='pace' AND entry_id<=30"
+sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,node,done) SELECT LEFT(SHA2(CONCAT('crew',entry_id),256),16),stack_id,1,0,UTC_TIMESTAMP(6),
+	UTC_TIMESTAMP(6),3000000000,8,CONCAT('n',entry_id),0 FROM entry JOIN stack USING(stack_id) WHERE name='pace' AND entry_id<=30"
 like 'not watched: all workers' "$(jobstack status -s pace | grep -c '^ *[0-9]* *n[0-9]* ')" '^3[12]$'
 check 'watch: 24 lines' fails_with 130 in_pty --out w expect='[0-9]+ more lines' signal=INT -- jobstack status -s pace -w60
 picture() { tr -d '\r' <w >picture; }

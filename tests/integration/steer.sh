@@ -310,7 +310,7 @@ check 'by its name, though it ignores TERM; beside one that has ended' says 1 "e
 	jobstack kill -s kill /k/4.stubborn 3
 is '... with what it has started' "$(jobstack list -s kill -t dead -o entry,signal | tail -n 1)" $'4\t9'
 check 'the next ones start' wait_for 20 started 6
-sql "UPDATE worker SET host='elsewhere',node='elsewhere' WHERE ended IS NULL"
+sql "UPDATE worker SET identity=JSON_SET(identity,'\$.host','elsewhere'),node='elsewhere' WHERE ended IS NULL"
 nudge() { kill -URG "$(worker_pids kill)"; } # the next heartbeat is now
 jobstack kill -s kill 2 2>kill.err &
 killer=$!
@@ -347,7 +347,7 @@ killer=$!
 check 'a worker dies before it learns of it' wait_for 20 asked 1
 kill_frozen
 wait $pid 2>/dev/null
-sql "UPDATE worker SET host='$(uname -n)' WHERE ended IS NULL"
+sql "UPDATE worker SET identity=JSON_SET(identity,'\$.host','$(uname -n)') WHERE ended IS NULL"
 check '... its entries are recovered' jobstack recover -q -s kill
 check '... and that one is dead' wait $killer
 check '... the other one is queued: that is for cancel' says 1 'entry 7 is not running, but ready \(its process on .*: .jobstack cancel -s kill 7. gives it up' jobstack kill -s kill 7

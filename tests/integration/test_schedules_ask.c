@@ -20,7 +20,7 @@ static int ask(const char *question, int64_t every_us, char own[33])
 /* Moves the moments when questions were asked. */
 static void shift_clock(const char *by)
 {
-	(void)sql(holder, "UPDATE fact SET seen=seen%s WHERE stack_id=0", by);
+	(void)sql(holder, "UPDATE slurm_answer SET asked=asked%s", by);
 }
 
 static void one_asks(void **state)
@@ -107,7 +107,7 @@ static void same_number(void **state)
 	(void)state;
 	OK(ask("mine", MINUTE_US, token));
 	OK(jobstack_answer(h, "mine", token, "of mine", &e));
-	(void)sql(holder, "UPDATE fact SET text=REPLACE(text,'mine\n','mine2\n') WHERE stack_id=0");
+	(void)sql(holder, "UPDATE slurm_answer SET text=REPLACE(text,'mine\n','mine2\n')");
 	GIVES(JOBSTACK_NOTHING, ask("mine", MINUTE_US, other));
 	assert_string_equal(answer, "");
 	shift_clock("-INTERVAL 1 HOUR");
@@ -121,12 +121,12 @@ static void forgotten(void **state)
 	shift_clock("-INTERVAL 49 HOUR");
 	OK(ask("today", MINUTE_US, token));
 	/* only those whose numbers are near are looked at */
-	(void)sql(holder, "UPDATE fact a JOIN fact b SET a.fact=b.fact+1 WHERE a.stack_id=0 AND b.stack_id=0 AND "
+	(void)sql(holder, "UPDATE slurm_answer a JOIN slurm_answer b SET a.question=b.question+1 WHERE "
 			  "a.text LIKE '%%long ago%%' AND b.text LIKE '%%today%%'");
-	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM fact WHERE text LIKE '%%long ago%%'"), 1);
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM slurm_answer WHERE text LIKE '%%long ago%%'"), 1);
 	OK(jobstack_answer(h, "today", token, "x", &e));
-	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM fact WHERE text LIKE '%%long ago%%'"), 0);
-	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM fact WHERE text LIKE '%%today%%'"), 1);
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM slurm_answer WHERE text LIKE '%%long ago%%'"), 0);
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM slurm_answer WHERE text LIKE '%%today%%'"), 1);
 }
 
 struct asker {

@@ -10,7 +10,7 @@
 static char made_up[4200]; /* the directory of a migration that was made up for tests */
 
 /* The tables that it changes, each with a copy as it was before. */
-static const char *const changed[] = {"stack", "attempt", "gate"};
+static const char *const changed[] = {"stack", "attempt", "running_limit"};
 
 static void earlier_version(void)
 {
@@ -25,7 +25,7 @@ static void make_earlier_version(void)
 {
 	(void)sql(holder, "ALTER TABLE stack DROP COLUMN max_running, DROP COLUMN max_failures");
 	(void)sql(holder, "ALTER TABLE attempt DROP COLUMN major_faults");
-	(void)sql(holder, "ALTER TABLE gate ADD COLUMN running BIGINT UNSIGNED NOT NULL DEFAULT 0");
+	(void)sql(holder, "ALTER TABLE running_limit ADD COLUMN running BIGINT UNSIGNED NOT NULL DEFAULT 0");
 	(void)sql(holder, "UPDATE jobstack_version SET version=12");
 	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++)
 		(void)sql(holder, "CREATE TABLE first_%s LIKE %s", changed[i], changed[i]);
@@ -103,7 +103,8 @@ static void another_node(void **state)
 	static const char *const change[] = {
 		("ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
 		 "UNSIGNED NULL"),
-		"ALTER TABLE attempt ADD COLUMN major_faults BIGINT NULL", "ALTER TABLE gate DROP COLUMN running"};
+		"ALTER TABLE attempt ADD COLUMN major_faults BIGINT NULL",
+		"ALTER TABLE running_limit DROP COLUMN running"};
 	int status;
 
 	(void)state;

@@ -91,7 +91,7 @@ static const struct call {
 	const char *hold;		    /* rows that stop it in the middle; NULL: the claim that it writes */
 } calls[] = {
 	{"step", do_step, ready_step, 0, 1, 3, 1, 1, NULL},
-	{"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "gate WHERE stack_id="},
+	{"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "running_limit WHERE stack_id="},
 	{"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "stack WHERE stack_id="},
 	{"waiting", do_set, ready_nothing, 1, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
 	{"ready", do_set, ready_nothing, 2, 5, 0, 0, 1, "span WHERE class=0 AND stack_id="},
@@ -122,12 +122,12 @@ static void end_call(const struct call *c, struct rival *r)
 	if (c->call == do_prune)
 		assert_int_equal(r->taken, 2);
 	if (c->call == do_set)
-		assert_true(
-			sql(holder,
-			    "SELECT COUNT(*) FROM stack JOIN gate USING(stack_id) WHERE max_running=5 AND name='%s'",
-			    r->stack) == 1 &&
-			sql(holder, "SELECT COUNT(*) FROM span WHERE `rank`<>-9 AND stack_id=%" PRIu64,
-			    id_of(r->stack)) == 0);
+		assert_true(sql(holder,
+				"SELECT COUNT(*) FROM stack JOIN running_limit USING(stack_id) WHERE max_running=5 AND "
+				"name='%s'",
+				r->stack) == 1 &&
+			    sql(holder, "SELECT COUNT(*) FROM span WHERE `rank`<>-9 AND stack_id=%" PRIu64,
+				id_of(r->stack)) == 0);
 	audit(r->stack, c->line, c->running, c->done, c->dead);
 }
 
@@ -275,7 +275,7 @@ static void pops_at_the_limit(void **state)
 	a = rival("limited");
 	b = rival_worker("limited", 0);
 	a.k = b.k = 2;
-	hold("gate WHERE stack_id=%" PRIu64, id_of("limited"));
+	hold("running_limit WHERE stack_id=%" PRIu64, id_of("limited"));
 	start(&a, do_pop);
 	until_waiting(1);
 	start(&b, do_step);

@@ -449,7 +449,7 @@ kill -KILL "$(pgrep -P "$keeper" -x jobstack-worker)"
 kill -KILL "$keeper"
 wait $pid
 check '... the kernel ends its commands' wait_for 20 none_of_ours $(<killed)
-host() { sql "UPDATE worker JOIN stack USING(stack_id) SET host='$1' WHERE name='kill' AND ended IS NULL"; }
+host() { sql "UPDATE worker JOIN stack USING(stack_id) SET identity=JSON_SET(identity,'\$.host','$1') WHERE name='kill' AND ended IS NULL"; }
 host elsewhere # the others would recover it, if they took long
 check 'others finish the rest' worker -s kill --slots 2 --max-entries 38 -- true
 is '... and what is left can be seen' "$(ledger kill) $(jobstack list -s kill -t running -o entry | tr '\n' ' ')" '38 0 0 0 0 2 1 2 '

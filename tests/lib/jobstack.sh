@@ -45,6 +45,12 @@ audit() {
 	[[ -z $bad ]] || { echo "the audit of $1 found: $bad"; return 1; }
 }
 
+# packages STACK: "NAME VERSION ATTEMPTS;" of each Python package that its attempts imported.
+packages() {
+	sql "SELECT f.text FROM attempt a JOIN stack s USING(stack_id) JOIN fact f ON f.stack_id=a.stack_id AND f.kind=3 AND f.fact=a.packages
+		WHERE s.name='$1'" | sed 's/\\n/\n/g' | sed '/^$/d' | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)/\2 \1/' | tr '\n' ';'
+}
+
 # worker ARGS...: a quiet worker, which is ended if it hangs.
 worker() { timeout 300 jobstack-worker -q "$@"; }
 
@@ -61,7 +67,7 @@ own_mounts() {
 
 # The processes of the stack's live workers, keeper first: freeze stops them all at once, as far as they can be; kill_frozen
 # kills -9 what freeze has stopped, so that none of them has time to do anything about the others' end.
-worker_pids() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL ORDER BY worker_id"; }
+worker_pids() { sql "SELECT JSON_VALUE(identity,'\$.pid') FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL ORDER BY worker_id"; }
 # Numbers of processes are used again within a minute on a busy machine, and those of threads are, too: what is killed by a
 # number that was noted earlier may be the server of another test.
 is_ours() { grep -qsazxF "JOBSTACK_TEST_DIR=$JOBSTACK_TEST_DIR" "/proc/$1/environ"; } # was it started by this test?

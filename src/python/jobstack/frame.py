@@ -5,7 +5,7 @@ from .looks import Item
 from .stack import Stack
 
 _FIGURES = ("maxrss_kib", "peak_kib", "read_bytes", "write_bytes", "storage_read_bytes", "storage_write_bytes", "major_faults",
-            "program", "mount")
+            "program", "mount", "packages")
 _TIMES = {"user_seconds": "user_us", "system_seconds": "system_us", "io_wait_seconds": "io_wait_us"}
 _OTHERS = ("entry", "attempt", "path", "outcome", "exit_code", "signal", "reason", "node", "job", "started", "ended", "seconds")
 

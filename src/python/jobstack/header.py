@@ -238,10 +238,11 @@ class jobstack_outcome(_Sized):
         ("io_wait_us", c_int64),
         ("program", c_int64),
         ("mount", c_int64),
+        ("packages", c_int64),
     ]
     _start_ = dict(exit_code=-1, user_us=-1, system_us=-1, maxrss_kib=-1, read_bytes=-1, write_bytes=-1, log_at=-1, log_out=-1,
                    log_err=-1, err_at=-1, major_faults=-1, storage_read_bytes=-1, storage_write_bytes=-1, peak_kib=-1,
-                   io_wait_us=-1, program=-1, mount=-1)
+                   io_wait_us=-1, program=-1, mount=-1, packages=-1)
 
 
 class jobstack_worker_options(_Sized):
@@ -268,8 +269,10 @@ class jobstack_worker_options(_Sized):
         ("log", c_char_p),
         ("argv", jobstack_bytes),
         ("platform", c_int64),
+        ("memory_mib", c_int64),
+        ("nodes", c_int64),
     ]
-    _start_ = dict(pid=-1, pid_start=-1, job_start_us=-1, platform=-1)
+    _start_ = dict(pid=-1, pid_start=-1, job_start_us=-1, platform=-1, memory_mib=-1, nodes=-1)
 
 
 class jobstack_filter(_Sized):
@@ -345,6 +348,7 @@ class jobstack_item(ctypes.Structure):
         ("io_wait_us", c_int64),
         ("program", c_int64),
         ("mount", c_int64),
+        ("packages", c_int64),
         ("platform", c_int64),
         ("cursor", c_char_p),
     ]

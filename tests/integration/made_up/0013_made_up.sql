@@ -22,8 +22,8 @@ EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
 
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'gate' AND column_name = 'running') = 0, 'DO 0',
-    'ALTER TABLE gate DROP COLUMN running');
+    WHERE table_schema = DATABASE() AND table_name = 'running_limit' AND column_name = 'running') = 0, 'DO 0',
+    'ALTER TABLE running_limit DROP COLUMN running');
 PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
