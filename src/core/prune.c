@@ -10,6 +10,7 @@
  * comes into a claim only by a requeue, and then its last attempt is another one.
  */
 #include "base/array.h"
+#include "base/clock.h"
 #include "core/export.h"
 #include "core/leftover.h"
 #include "core/set.h"

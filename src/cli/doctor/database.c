@@ -9,7 +9,6 @@
 #include "cli/host.h"
 #include "cli/why.h"
 #include "run/worker_options.h"
-#include "server/net.h"
 #include "view/amount.h"
 #include "view/words.h"
 
