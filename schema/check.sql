@@ -29,16 +29,16 @@ SELECT @js_entries+COUNT(*) INTO @js_entries FROM entry
 	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi;
 SELECT @js_attempts+COUNT(*),@js_done+COALESCE(SUM(final<>0),0) INTO @js_attempts,@js_done FROM attempt
 	WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi;
-SELECT COALESCE(SUM(to_stack IS NULL AND cancelled=0),0),COALESCE(SUM(to_stack IS NOT NULL),0),
-	COALESCE(SUM(to_stack IS NULL AND cancelled<>0),0) INTO @js_dead,@js_moved,@js_cancelled FROM dead WHERE stack_id=@js_stack;
+SELECT COALESCE(SUM(state=0),0),COALESCE(SUM(state=2),0),
+	COALESCE(SUM(state=1),0) INTO @js_dead,@js_moved,@js_cancelled FROM set_aside WHERE stack_id=@js_stack;
 SELECT COALESCE(SUM(IF(class=0,n,0)),0),COALESCE(SUM(IF(class=1,n,0)),0),COALESCE(SUM(IF(class=2,n,0)),0)
 	INTO @js_ready,@js_waiting,@js_held FROM
 	(SELECT class,IF(hi<lo,0,LEAST(hi,1099511627775)+1-LEAST(lo,1099511627775)) AS n FROM span WHERE stack_id=@js_stack) s;
 SELECT COALESCE(SUM(open),0) INTO @js_running FROM claim WHERE stack_id=@js_stack;
 
 -- Each entry is in exactly one place: in one span, in one claim that has no attempt of its number on record (an open
--- one), done, or in `dead`; and nothing else is in a place.  The attempts of an entry are numbered 1, 2, 3 without a gap.
--- A span or claim names the next one, and a final attempt (which is done) and a row in `dead` are those of the last one.
+-- one), done, or in `set_aside`; and nothing else is in a place.  The attempts of an entry are numbered 1, 2, 3 without a gap.
+-- A span or claim names the next one, and a final attempt (which is done) and a row in `set_aside` are those of the last one.
 --
 -- t: rows for each block B and attempt number K, where attempt 0 is the entry itself.  M: the entries that have an
 -- attempt K.  P: those in a place that says that K was their last attempt.  X: the XOR of what is ORed in P, so an
@@ -62,7 +62,7 @@ t AS (
 	UNION ALL
 	SELECT entry_id DIV 64,attempt,BIT_OR(0),BIT_OR(1<<(entry_id&63)),BIT_XOR(1<<(entry_id&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),
 		BIT_OR(0)
-		FROM dead WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi GROUP BY 1,2
+		FROM set_aside WHERE stack_id=@js_stack AND entry_id BETWEEN @js_part_lo AND @js_part_hi GROUP BY 1,2
 	UNION ALL
 	SELECT e DIV 64,k,BIT_OR(0),BIT_OR(1<<(e&63)),BIT_XOR(1<<(e&63)),COUNT(*),0,BIT_OR(0),BIT_OR(0),BIT_OR((fails=1)<<(e&63)) FROM
 		(SELECT CAST(CONV(SUBSTR(s.ids,n.i*11+1,10),16,10) AS UNSIGNED) AS e,CAST(s.attempt AS SIGNED)-1 AS k,s.fails
@@ -125,8 +125,8 @@ SELECT r.kind,r.entry,CONCAT_WS('; ',CASE r.kind WHEN 'stray' THEN 'there is no 
 			SUBSTR(c.ids,LEAST(c.lo,999)*11+1,(LEAST(c.hi,999)+1-LEAST(c.lo,c.hi,999))*11))>0)),
 	(SELECT GROUP_CONCAT('the done entries by attempt ',a.attempt ORDER BY a.attempt SEPARATOR ', and in ')
 		FROM attempt a WHERE a.stack_id=@js_stack AND a.entry_id=r.entry AND a.final<>0),
-	(SELECT CONCAT('the ',IF(d.to_stack IS NOT NULL,'moved',IF(d.cancelled<>0,'cancelled','dead')),' entries after attempt ',
-		d.attempt) FROM dead d WHERE d.stack_id=@js_stack AND d.entry_id=r.entry)),''))),
+	(SELECT CONCAT('the ',ELT(LEAST(d.state,3)+1,'dead','cancelled','moved','nameless'),' entries after attempt ',
+		d.attempt) FROM set_aside d WHERE d.stack_id=@js_stack AND d.entry_id=r.entry)),''))),
 	IF(nth>20,NULL,CONCAT('attempts on record: ',COALESCE((SELECT GROUP_CONCAT(a.attempt,' ',
 		ELT(LEAST(a.outcome,4)+1,'done','failed','lost','interrupted','of no kind') ORDER BY a.attempt SEPARATOR ', ')
 		FROM attempt a WHERE a.stack_id=@js_stack AND a.entry_id=r.entry),'none')))) AS text FROM r;
@@ -272,7 +272,7 @@ SELECT 'stray' AS kind,0 AS entry,CONCAT('the table ',t.t,' has rows of stack nu
 	UNION ALL SELECT 'span' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM span) t
 	UNION ALL SELECT 'claim' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM claim) t
 	UNION ALL SELECT 'attempt' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM attempt) t
-	UNION ALL SELECT 'dead' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM dead) t
+	UNION ALL SELECT 'set_aside' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM set_aside) t
 	UNION ALL SELECT 'name' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM name) t
 	UNION ALL SELECT 'path' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM path) t
 	UNION ALL SELECT 'worker' AS t,stack_id FROM (SELECT DISTINCT stack_id FROM worker) t

@@ -16,12 +16,12 @@
 --                                  |  +-- due -- [waiting] <-- failed -----+  |  |
 --                                  |          span, class 1                   |  |
 --                                  +-- requeue -- [dead] <-- too often -------+  |
---                                  |              dead                           |
+--                                  |            set_aside                        |
 --                                  +-- requeue -- [done] <-- exit 0 -------------+
 --                                                 attempt, final=1
 --
---     [ready], [waiting] or [dead] -- cancel --> [cancelled]: dead, cancelled=1 -- requeue --> [ready]
---     [dead] -- requeue --to --> [moved]: dead, with to_stack; it is a new entry of the other stack
+--     [ready], [waiting] or [dead] -- cancel --> [cancelled]: set_aside, state 1 -- requeue --> [ready]
+--     [dead] -- requeue --to --> [moved]: set_aside, state 2; it is a new entry of the other stack
 --     [done] -- prune --> nowhere: only stack.pruned and name still know it
 --
 -- Rules: a statement ends with a semicolon at the end of a line, and can be run again after it was cut short (IF NOT
@@ -252,9 +252,9 @@ CREATE TABLE IF NOT EXISTS attempt (
     PRIMARY KEY (stack_id, entry_id, attempt)
 ) ENGINE=InnoDB;
 
--- Entries that need a person, or had one: dead; cancelled = 1: given up, and reason is the note of who did it; with to_stack:
--- moved, and the row stays for whoever asks where.
-CREATE TABLE IF NOT EXISTS dead (
+-- Entries that nobody will run before a person has decided: dead; cancelled, and reason is the note of who gave it up; moved to
+-- to_stack, and the row stays for whoever asks where.
+CREATE TABLE IF NOT EXISTS set_aside (
     stack_id    BIGINT UNSIGNED NOT NULL,
     entry_id    BIGINT UNSIGNED NOT NULL,
     attempt     INT UNSIGNED    NOT NULL,               -- the last one it had
@@ -262,7 +262,7 @@ CREATE TABLE IF NOT EXISTS dead (
     reason      VARBINARY(255)  NULL,
     to_stack    BIGINT UNSIGNED NULL,
     to_entry    BIGINT UNSIGNED NULL,
-    cancelled   TINYINT UNSIGNED NOT NULL DEFAULT 0,
+    state       TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 0 dead, 1 cancelled, 2 moved
     PRIMARY KEY (stack_id, entry_id)
 ) ENGINE=InnoDB;
 

@@ -46,7 +46,7 @@ static int settle_cancel(struct cancelling *c, const uint64_t *ids, size_t n, ui
 {
 	struct js_sql sql = {0};
 
-	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND cancelled=1 AND attempt=%u", c->r.from.id,
+	js_sql_add(&sql, "SELECT COUNT(*) FROM set_aside WHERE stack_id=%u AND state=1 AND attempt=%u", c->r.from.id,
 		   attempt);
 	js_sql_list(&sql, " AND entry_id IN(", ids, n);
 	js_sql_add(&sql, ";");
@@ -65,10 +65,9 @@ static int cancel_dead_group(struct js_requeue *r, struct jobstack_error *error)
 	js_stack_lock_sql(&sql, r->from.id);
 	js_sql_must(&sql, "UPDATE stack SET dead=dead-%u,cancelled=cancelled+%u WHERE stack_id=%u AND state<3",
 		    (uint64_t)g->n, (uint64_t)g->n, r->from.id);
-	js_sql_add(&sql, "UPDATE dead SET cancelled=1,reason=COALESCE(");
+	js_sql_add(&sql, "UPDATE set_aside SET state=1,reason=COALESCE(");
 	note_sql(&sql, c);
-	js_sql_add(&sql, ",reason) WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL AND cancelled=0", r->from.id,
-		   g->attempts[0]);
+	js_sql_add(&sql, ",reason) WHERE stack_id=%u AND attempt=%u AND state=0", r->from.id, g->attempts[0]);
 	js_sql_list(&sql, " AND entry_id IN(", g->ids, g->n);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, g->n);
@@ -253,7 +252,7 @@ static int cancel_in_span(struct cancelling *c, struct jobstack_error *error)
 		    c->r.from.id);
 	for (size_t i = 0; i < c->take_n; i++) {
 		js_sql_add(&sql,
-			   i == 0 ? "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,cancelled,reason) "
+			   i == 0 ? "INSERT INTO set_aside(stack_id,entry_id,attempt,`rank`,state,reason) "
 				    "VALUES(%u,%u,%u,%d,1,"
 				  : ",(%u,%u,%u,%d,1,",
 			   c->r.from.id, c->take[i], (uint64_t)p->attempt - 1, p->rank);

@@ -350,7 +350,8 @@ static void add_dead(const struct js_closing *c, struct js_sql *sql)
 
 		if (!js_claim_is_dead(c->stack, claim, o))
 			continue;
-		js_sql_add(sql, rows++ == 0 ? "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES" : ",");
+		js_sql_add(sql,
+			   rows++ == 0 ? "INSERT INTO set_aside(stack_id,entry_id,attempt,`rank`,reason) VALUES" : ",");
 		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, o->entry, (uint64_t)claim->attempt, claim->rank,
 			   why_dead(o));
 	}

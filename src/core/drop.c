@@ -166,7 +166,7 @@ static int await_workers(struct dropping *d, struct jobstack_error *error)
 static const struct table tables[] = {
 	{CLEAR("span", " ORDER BY class,`rank`,pos"), 0},
 	{CLEAR("attempt", " ORDER BY entry_id,attempt"), 0},
-	{CLEAR("dead", " ORDER BY entry_id"), 0},
+	{CLEAR("set_aside", " ORDER BY entry_id"), 0},
 	{CLEAR("name", " ORDER BY hash"), 0},
 	{CLEAR("path", " ORDER BY hash,entry_id"), 0},
 	{CLEAR("entry", " ORDER BY entry_id"), 0},

@@ -38,7 +38,7 @@ struct line {
 	struct jobstack_item item;
 	size_t datapath, reason, log, err_log, tail, to_stack, note; /* where they lie in the page's bytes */
 	int final;
-	unsigned dead; /* its state, if it has a row in dead */
+	unsigned dead; /* its state, if it has a row in set_aside */
 };
 
 struct js_export {
@@ -284,8 +284,8 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 	x->at = 0;
 	return js_handle_ask(
 		x->handle, take_dead, x, error,
-		"SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name,IF(d.cancelled,COALESCE(d.reason,''),NULL) "
-		"FROM dead d LEFT JOIN stack s ON "
+		"SELECT d.entry_id,d.state=2,d.to_entry,s.name,IF(d.state=1,COALESCE(d.reason,''),NULL) "
+		"FROM set_aside d LEFT JOIN stack s ON "
 		"s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
 		x->stack.id, x->low, x->high);
 }
@@ -327,7 +327,7 @@ static unsigned in_line(const struct js_export *x, struct line *l)
 	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
 }
 
-/* Returns whether only entries with a row in dead are wanted.  Then the others are not examined. */
+/* Returns whether only entries with a row in set_aside are wanted.  Then the others are not examined. */
 static int only_dead(const struct js_export *x)
 {
 	unsigned rows = JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED;
@@ -436,7 +436,7 @@ static int tell_entries(struct js_export *x, struct jobstack_error *error)
 		JS_TRY(js_db_nap(x->handle->db, 0, error));
 		if (only_dead(x)) /* the page begins with the next of them */
 			JS_TRY(js_handle_ask_number(x->handle, &x->low, error,
-						    "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u "
+						    "SELECT entry_id FROM set_aside WHERE stack_id=%u AND entry_id>=%u "
 						    "ORDER BY entry_id LIMIT 1",
 						    x->stack.id, x->low));
 		if (x->low > tail)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Facts: what many attempts or workers of a stack have in common.  Promise: a fact is stored once;
- * who stores it again, or after a lost reply, changes nothing; a stack that is being dropped gets none any more.
+ * Facts: what many attempts or workers of a stack have in common.  Promise: a fact is stored once; who stores it again,
+ * or after a lost reply, changes nothing; a stack that is being dropped gets none any more.
  */
 #include "core/worker.h"
 

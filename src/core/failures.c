@@ -177,15 +177,15 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
 			    "DESC,a.attempt DESC LIMIT %u",
 			    g->stack.id, g->entry, g->entry, g->attempt, limit);
-	else /* the primary keys of dead, backwards, and of attempt */
+	else /* the primary keys of set_aside, backwards, and of attempt */
 		js_sql_stmt(
 			&sql,
 			"SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS "
 			"NULL,d.reason,a.reason),w.node,RIGHT(a.err_tail," TAIL "),e.datapath," AGO
-			",a.program,a.cause FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
+			",a.program,a.cause FROM set_aside d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			"a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
-			"d.entry_id<%u AND d.to_stack IS NULL AND d.cancelled=0 ORDER BY d.stack_id DESC,d.entry_id "
+			"d.entry_id<%u AND d.state=0 ORDER BY d.stack_id DESC,d.entry_id "
 			"DESC LIMIT %u",
 			g->stack.id, g->entry, limit);
 	return js_db_query(g->handle->db, &sql, take_row, g, error);

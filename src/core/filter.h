@@ -14,11 +14,11 @@
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
 	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.final=1"
 #define JS_FROM_DEAD_ROWS                                                                                              \
-	" FROM dead d JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id LEFT JOIN attempt a ON "         \
+	" FROM set_aside d JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id LEFT JOIN attempt a ON "    \
 	"a.stack_id=d.stack_id AND a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON "               \
 	"w.worker_id=a.worker_id"
-#define JS_FROM_DEAD JS_FROM_DEAD_ROWS " WHERE d.stack_id=%u AND d.to_stack IS NULL AND d.cancelled=0"
-#define JS_FROM_CANCELLED JS_FROM_DEAD_ROWS " WHERE d.stack_id=%u AND d.cancelled=1"
+#define JS_FROM_DEAD JS_FROM_DEAD_ROWS " WHERE d.stack_id=%u AND d.state=0"
+#define JS_FROM_CANCELLED JS_FROM_DEAD_ROWS " WHERE d.stack_id=%u AND d.state=1"
 /* "SELECT the first number behind ... in TABLE": see js_window_jump. */
 #define JS_NEXT_OF(table) "SELECT entry_id FROM " table " WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id LIMIT 1"
 

@@ -14,7 +14,7 @@
 /* What an item tells of its worker, where w is the worker's row, or NULL: see JS_COLUMN_NAME. */
 /* clang-format off */
 #define JS_ITEM_OF_WORKER(X)                                                                                           \
-	X(node, "w.node", TEXT) X(account, "w.slurm_account", TEXT)           \
+	X(node, "w.node", TEXT) X(account, "w.slurm_account", TEXT)                                                    \
 	X(user, "w.user", TEXT) X(slots, "w.slots", U32)
 /* clang-format on */
 #define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_COLUMN_NAME) ",w.identity"

@@ -275,14 +275,14 @@ static const struct table {
 	const char *head, *column, *next;
 } by_table[] = {
 	{JOBSTACK_IS_DONE, ITEM JS_FROM_DONE, "a.entry_id", JS_NEXT_OF("attempt")},
-	{JOBSTACK_IS_DEAD, ITEM JS_FROM_DEAD, "d.entry_id", JS_NEXT_OF("dead")},
+	{JOBSTACK_IS_DEAD, ITEM JS_FROM_DEAD, "d.entry_id", JS_NEXT_OF("set_aside")},
 	{JOBSTACK_IS_FAILED, ITEM FROM_LAST " AND a.outcome=1", "a.entry_id", JS_NEXT_OF("attempt")},
 	{JOBSTACK_IS_LOST, ITEM FROM_LAST " AND a.outcome=2", "a.entry_id", JS_NEXT_OF("attempt")},
-	{JOBSTACK_IS_CANCELLED, ITEM ",d.reason" JS_FROM_CANCELLED, "d.entry_id", JS_NEXT_OF("dead")},
+	{JOBSTACK_IS_CANCELLED, ITEM ",d.reason" JS_FROM_CANCELLED, "d.entry_id", JS_NEXT_OF("set_aside")},
 	{JOBSTACK_IS_MOVED,
 	 ITEM ",t.name,d.to_entry" JS_FROM_DEAD_ROWS
-	      " LEFT JOIN stack t ON t.stack_id=d.to_stack WHERE d.stack_id=%u AND d.to_stack IS NOT NULL",
-	 "d.entry_id", JS_NEXT_OF("dead")},
+	      " LEFT JOIN stack t ON t.stack_id=d.to_stack WHERE d.stack_id=%u AND d.state=2",
+	 "d.entry_id", JS_NEXT_OF("set_aside")},
 };
 
 static void table_head(struct js_sql *sql, const struct listing *l, const void *of)
@@ -292,11 +292,11 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 	js_sql_add(sql, t->head, wants_tails(l), l->stack.id);
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
-	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
+	js_sql_add(sql, " AND (SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
 	if ((l->states & JOBSTACK_IS_DEAD) == 0) /* else listed already */
-		js_sql_add(sql, " AND (d.to_stack IS NOT NULL OR d.cancelled=1)");
+		js_sql_add(sql, " AND d.state>0");
 	if ((l->states & JOBSTACK_IS_CANCELLED) == 0)
-		js_sql_add(sql, " AND d.cancelled=0");
+		js_sql_add(sql, " AND d.state<>1");
 	js_sql_add(sql, ")=0");
 }
 

@@ -211,7 +211,7 @@ int js_worker_skip(struct jobstack_worker *w, const struct jobstack_outcome *out
 	 * at once: that of a worker which has not ended, else the one of the later worker. */
 	js_sql_add(&sql,
 		   "SELECT e.entry_id,COALESCE((SELECT MAX(a.attempt) FROM attempt a WHERE a.stack_id=e.stack_id AND "
-		   "a.entry_id=e.entry_id),0),EXISTS(SELECT 1 FROM dead d WHERE d.stack_id=e.stack_id AND "
+		   "a.entry_id=e.entry_id),0),EXISTS(SELECT 1 FROM set_aside d WHERE d.stack_id=e.stack_id AND "
 		   "d.entry_id=e.entry_id),%u AND (EXISTS(SELECT 1 FROM span t WHERE " HOLDS ") OR EXISTS(SELECT 1 "
 		   "FROM claim t LEFT JOIN worker o ON o.worker_id=t.worker_id WHERE " HOLDS
 		   " AND t.worker_id<>%u AND IF(" NOT_LEFT ",%u OR t.worker_id>%u,%u AND t.worker_id>%u) AND NOT "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Moving dead entries to another stack.  Promises: the right to move an entry is its dead row's to_stack, from nothing
- * to something, in the transaction that makes the other stack's entry; so it is moved once, and stands in one of the
+ * Moving dead entries to another stack.  Promises: the right to move an entry is the state of its row, from dead
+ * to moved, in the transaction that makes the other stack's entry; so it is moved once, and stands in one of the
  * two at every moment.  Both stacks' rows are locked first, in the order of their numbers: two who move in opposite
  * directions do not wait for each other in a circle.
  */
@@ -104,7 +104,7 @@ static int settle_move(struct moving *m, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
-	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
+	js_sql_add(&sql, "SELECT COUNT(*) FROM set_aside WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
 	moved_dead_sql(&m->r.group, &sql);
 	return js_requeue_settle(&m->r, &sql, m->r.group.n, error);
 }
@@ -123,15 +123,16 @@ static int move_group(struct js_requeue *r, struct jobstack_error *error)
 	if (m->to.id == 0)
 		JS_TRY(make_target(m, error));
 	stacks_sql(m, &sql, n);
-	js_sql_list(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
-	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL AND cancelled=0", m->to.id, r->from.id);
+	js_sql_list(&sql, "UPDATE set_aside SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
+	js_sql_add(&sql, ",to_stack=%u,state=2 WHERE stack_id=%u AND state=0", m->to.id, r->from.id);
 	moved_dead_sql(g, &sql);
 	js_sql_guard(&sql, n);
-	js_sql_add(&sql,
-		   "INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM "
-		   "dead d JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
-		   "d.to_stack=%u",
-		   m->to.id, r->from.id, m->to.id);
+	js_sql_add(
+		&sql,
+		"INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM "
+		"set_aside d JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
+		"d.to_stack=%u",
+		m->to.id, r->from.id, m->to.id);
 	js_sql_list(&sql, " AND d.entry_id IN(", g->ids, g->n);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, n);

@@ -415,8 +415,8 @@ static int find_packages(struct pruning *p, struct numbers *used, struct jobstac
 		JS_TRY(js_db_nap(p->handle->db, 0, error));
 		JS_TRY(js_handle_ask(p->handle, take_number, used, error,
 				     "SELECT DISTINCT packages FROM attempt WHERE stack_id=%u AND entry_id BETWEEN %u "
-				     "AND %u AND packages>=0",
-				     p->stack.id, low, high));
+				     "AND %u AND packages>=0 AND worker_id IN(SELECT worker_id" YOUNG ")",
+				     p->stack.id, low, high, p->stack.id, p->before_us));
 	}
 	return 0;
 }

@@ -84,7 +84,8 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 		js_window_done(&w, g->rows == JS_GROUP_MAX, g->seen);
 		if (g->rows == 0)
 			JS_TRY(js_window_jump(&w, r->handle,
-					      r->kind == JOBSTACK_IS_DONE ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"),
+					      r->kind == JOBSTACK_IS_DONE ? JS_NEXT_OF("attempt")
+									  : JS_NEXT_OF("set_aside"),
 					      r->from.id, error));
 	}
 	g->next = g->full ? g->seen : w.last;
@@ -226,7 +227,7 @@ static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 
 	js_sql_add(&sql, "SELECT (SELECT COUNT(*)=0 FROM stack WHERE stack_id=%u AND state<3)+COUNT(*)", r->from.id);
 	requeued_rows_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
-			  " FROM dead WHERE stack_id=%u AND attempt=%u AND cancelled=%u AND to_stack IS NULL");
+			  " FROM set_aside WHERE stack_id=%u AND attempt=%u AND state=%u");
 	return js_requeue_settle(r, &sql, 0, error);
 }
 
@@ -247,7 +248,7 @@ static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 			    : "UPDATE stack SET cancelled=cancelled-%u WHERE stack_id=%u AND state IN(0,1)",
 		    (uint64_t)g->n, r->from.id);
 	requeued_rows_sql(r, &sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1",
-			  "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND cancelled=%u AND to_stack IS NULL");
+			  "DELETE FROM set_aside WHERE stack_id=%u AND attempt=%u AND state=%u");
 	js_sql_guard(&sql, g->n);
 	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);

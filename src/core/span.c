@@ -248,9 +248,9 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_count(sql, 1);
 }
 
-/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  Two reads without a
- * subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does nothing,
- * @js_room stays NULL, and nothing is taken. */
+/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  Two
+ * reads without a subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does
+ * nothing, @js_room stays NULL, and nothing is taken. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql, "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",

@@ -69,7 +69,7 @@ int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_erro
 
 /* clang-format off */
 #define STACK_COLUMNS(X)                                                                                               \
-	X(id, "stack_id", U64) X(tail, "tail", U64) X(state, "state", U32) X(lifo, "popping_order=2", FLAG)                      \
+	X(id, "stack_id", U64) X(tail, "tail", U64) X(state, "state", U32) X(lifo, "popping_order=2", FLAG)            \
 	X(max_attempts, "max_attempts", U32) X(max_losses, "max_losses", U32) X(retry_delay_us, "retry_delay_us", I64) \
 	X(named, "named IS NOT NULL", FLAG) X(limited, "max_running IS NOT NULL", FLAG)
 /* clang-format on */

@@ -93,7 +93,7 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
 	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
 		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
-	X(can_have_homes, "@@log_bin AND popping_order=0", FLAG)                                             \
+	X(can_have_homes, "@@log_bin AND popping_order=0", FLAG)                                                       \
 	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
 /* clang-format on */
 

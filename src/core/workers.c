@@ -57,7 +57,7 @@ struct workers_call {
 /* Of a worker w, c.n being the entries that it holds. */
 /* clang-format off */
 #define WORKER_COLUMNS(X)                                                                                              \
-	X(node, "w.node", TEXT) X(user, "w.user", TEXT)                                        \
+	X(node, "w.node", TEXT) X(user, "w.user", TEXT)                                                                \
 	X(worker, "w.worker_id", U64) X(seq, "w.seq", U64) X(slots, "w.slots", U64) X(done, "w.done", U64)             \
 	X(dead, "w.dead", U64) X(lease_us, "w.lease_us", I64) X(by_script, "w.kind", FLAG) X(running, "c.n", U64)      \
 	X(silent_us, "TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6))", I64)                                        \
@@ -195,9 +195,9 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 #define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
 	X(ended_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,w.ended,UTC_TIMESTAMP(6)))", OPT)                            \
-	X(node, "w.node", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT)                  \
+	X(node, "w.node", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT)                                   \
 	X(closed, "w.done+w.dead", U64)                                                                                \
-	X(in_job, "JSON_EXTRACT(w.identity,'$.job') IS NOT NULL", FLAG)                                                                     \
+	X(in_job, "JSON_EXTRACT(w.identity,'$.job') IS NOT NULL", FLAG)                                                \
 	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
 	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
 	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "w.started>=f.seen", FLAG)

@@ -39,8 +39,8 @@
 /* every table; the test integration.server_backup compares this list with the database */
 /* clang-format off */
 #define TABLES(T) \
-	T(attempt) T(claim) T(closed) T(dead) T(entry) T(fact) T(name) T(path) T(push_range) T(running_limit) \
-	T(slurm_answer) T(span) T(stream) T(push) T(worker) T(stack)
+	T(attempt) T(claim) T(closed) T(entry) T(fact) T(name) T(path) T(push_range) T(running_limit) \
+	T(set_aside) T(slurm_answer) T(span) T(stream) T(push) T(worker) T(stack)
 /* clang-format on */
 #define TABLE_WORD(name) #name " "
 #define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"

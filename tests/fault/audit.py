@@ -46,7 +46,7 @@ class Audit:
 			if worker not in self.kinds:
 				self.kinds[worker] = "1" if script else "0"
 				self.in_slurm |= {worker} if in_slurm else set()
-		self.dead = {(stacks[int(r[0])], int(r[1])) for r in self.rows("SELECT stack_id,entry_id FROM dead")}
+		self.dead = {(stacks[int(r[0])], int(r[1])) for r in self.rows("SELECT stack_id,entry_id FROM set_aside")}
 		self.attempts = {}
 		for r in self.rows("SELECT stack_id,entry_id,attempt,worker_id,outcome,final,COALESCE(exit_code,-1),"
 				   "COALESCE(signo,0),COALESCE(reason,'') FROM attempt"):
@@ -144,7 +144,7 @@ class Audit:
 	def pushed(self):
 		"""Every name is there, once; and what was moved is where it went."""
 		elsewhere = self.load.elsewhere
-		elsewhere.names = [r[0] for r in self.rows("SELECT datapath FROM dead JOIN entry USING(stack_id,entry_id) WHERE to_stack IS NOT NULL")]
+		elsewhere.names = [r[0] for r in self.rows("SELECT datapath FROM set_aside JOIN entry USING(stack_id,entry_id) WHERE to_stack IS NOT NULL")]
 		for stack in self.load.stacks + [elsewhere]:
 			there = collections.Counter(name for (s, _), name in self.entries.items() if s == stack.name)
 			wanted = set(stack.names) | set(stack.extra)
@@ -289,9 +289,9 @@ class Audit:
 				   "s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 				   "s.moved,s.pruned,s.cancelled,(SELECT COUNT(*) FROM entry e WHERE e.stack_id=s.stack_id),"
 				   "(SELECT COUNT(*) FROM attempt a WHERE a.stack_id=s.stack_id AND final=1),"
-				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL AND cancelled=0),"
-				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NOT NULL),"
-				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND cancelled=1),"
+				   "(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=s.stack_id AND state=0),"
+				   "(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=s.stack_id AND state=2),"
+				   "(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=s.stack_id AND state=1),"
 				   "(SELECT COALESCE(SUM(hi-lo+1),0) FROM span p WHERE p.stack_id=s.stack_id),"
 				   "(SELECT COALESCE(SUM(open),0) FROM claim c WHERE c.stack_id=s.stack_id) FROM stack s"):
 			name, pushed, done, dead, moved, pruned, cancelled, entries, finals, deads, gone, given_up, spans, claims = r[0], *map(int, r[1:])

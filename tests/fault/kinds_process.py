@@ -101,7 +101,7 @@ def script_freeze(field, rng):
 def requeue_twice(field, rng):
 	"""Two people requeue the same entries, at the same time, done or dead."""
 	rows = field.campaign.db.query("SELECT s.name,a.entry_id FROM attempt a JOIN stack s USING(stack_id) WHERE final=1 "
-				       "UNION ALL SELECT s.name,d.entry_id FROM dead d JOIN stack s USING(stack_id) WHERE to_stack IS NULL",
+				       "UNION ALL SELECT s.name,d.entry_id FROM set_aside d JOIN stack s USING(stack_id) WHERE to_stack IS NULL",
 				       field.load.name, timeout=3)
 	if not rows:
 		return None

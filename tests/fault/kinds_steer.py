@@ -58,7 +58,7 @@ def prune_kill(field, rng):
 @kind("move-kill")
 def move_kill(field, rng):
 	"""Dead entries go to another stack, in two tries of which the first is killed."""
-	dead = field.campaign.db.query("SELECT s.name,COUNT(*) FROM dead d JOIN stack s USING(stack_id) WHERE to_stack IS NULL AND "
+	dead = field.campaign.db.query("SELECT s.name,COUNT(*) FROM set_aside d JOIN stack s USING(stack_id) WHERE to_stack IS NULL AND "
 				       "s.name<>'%s' GROUP BY s.name" % field.load.elsewhere.name, field.load.name, timeout=3)
 	if not dead:
 		return None

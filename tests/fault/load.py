@@ -319,7 +319,7 @@ class Load:
 		"""What is not at its end yet, as the tables tell: [(stack, pushed, ended, waiting far ahead, paused)]."""
 		return self.campaign.db.query(
 			"SELECT s.name, s.pushed, (SELECT COUNT(*) FROM attempt a WHERE a.stack_id=s.stack_id AND final=1)+"
-			"(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id)+s.pruned, (SELECT COUNT(*) FROM span p WHERE "
+			"(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=s.stack_id)+s.pruned, (SELECT COUNT(*) FROM span p WHERE "
 			"p.stack_id=s.stack_id AND class=1 AND due>UTC_TIMESTAMP(6)+INTERVAL 5 SECOND), state FROM stack s", self.name) or []
 
 	def holders(self):

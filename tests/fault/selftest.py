@@ -72,7 +72,7 @@ class Plant:
 		if what == "an entry without an end":
 			self.sql("UPDATE attempt SET final=0 WHERE " + self.where)
 		elif what == "an entry with two ends":
-			self.sql("INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES(%d,%d,1,0,'planted')" % (self.stack_id, self.entry))
+			self.sql("INSERT INTO set_aside(stack_id,entry_id,attempt,`rank`,reason) VALUES(%d,%d,1,0,'planted')" % (self.stack_id, self.entry))
 		elif what == "an attempt with a wrong number":
 			self.sql("UPDATE attempt SET attempt=2 WHERE " + self.where)
 		elif what == "a failure that is not its own":
@@ -126,7 +126,7 @@ def plant_for_all(plants, what):
 	elif what == "a ledger that does not balance":
 		p.sql("UPDATE stack SET done=done+1")
 	elif what == "moved to nowhere":
-		p.sql("INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason,to_stack,to_entry) VALUES(%d,%d,1,0,'planted',999999,1)" %
+		p.sql("INSERT INTO set_aside(stack_id,entry_id,attempt,`rank`,reason,state,to_stack,to_entry) VALUES(%d,%d,1,0,'planted',2,999999,1)" %
 		      (p.stack_id, p.entry))
 	elif what == "pruned, and in no archive":
 		p.sql("UPDATE stack SET pruned=pruned+1")

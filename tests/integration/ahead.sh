@@ -39,7 +39,7 @@ for round in 1 2 3 4 5; do
 	wait "$keeper" 2>/dev/null
 	is '... what it held is back' "$(claimed five)" 0
 done
-dead=$(sql "SELECT e.datapath FROM dead d JOIN entry e USING(stack_id,entry_id) JOIN stack s USING(stack_id) WHERE s.name='five'")
+dead=$(sql "SELECT e.datapath FROM set_aside d JOIN entry e USING(stack_id,entry_id) JOIN stack s USING(stack_id) WHERE s.name='five'")
 is 'no entry is dead that has never run' "$(comm -23 <(sort <<<"$dead") <(sort -u ran))" ''
 check '... some are dead, so that this says something' test -n "$dead"
 sql "UPDATE stack SET max_losses=1 WHERE name='five'"

@@ -87,9 +87,9 @@ check 'in the words of the tables' audit busy
 numbers() { echo "(WITH RECURSIVE s(seq) AS (SELECT $1 UNION ALL SELECT seq+1 FROM s WHERE seq<$2) SELECT seq FROM s) n"; }
 unset JOBSTACK_STACK
 make() {
-	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM dead; DELETE FROM name; DELETE FROM entry;
+	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM set_aside; DELETE FROM name; DELETE FROM entry;
 		DELETE FROM worker; DELETE FROM push; DELETE FROM push_range; DELETE FROM stack; DELETE FROM running_limit;
-		INSERT INTO stack(stack_id,name,lifo,tail,pushed,named,done,dead,created,max_attempts)
+		INSERT INTO stack(stack_id,name,popping_order,tail,pushed,named,done,dead,created,max_attempts)
 			VALUES(7,'hurt',$1,34,34,34,2,1,NOW(),2);
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 34);
 		INSERT INTO name SELECT 7,UNHEX(SHA2(datapath,256)),entry_id FROM entry;
@@ -99,7 +99,7 @@ make() {
 		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,ended)
 			VALUES(4,REPEAT('v',16),7,9,0,NOW(),NOW(),300000000,1,5,1,NOW());
 		INSERT INTO claim VALUES(7,5,9,6,9,NULL,3,1,0,0,0,NOW());
-		INSERT INTO dead VALUES(7,4,1,0,'fatal exit',NULL,NULL,0);
+		INSERT INTO set_aside VALUES(7,4,1,0,'fatal exit',NULL,NULL,0);
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended)
 			VALUES(7,1,1,4,0,1,NOW()),(7,2,1,4,1,0,NOW()),(7,2,2,4,0,1,NOW()),(7,3,1,5,0,1,NOW()),(7,4,1,4,1,0,NOW()),
 			(7,5,1,5,1,0,NOW()),(7,6,1,5,0,1,NOW()),(7,20,1,5,0,0,NOW()),(7,22,1,5,0,0,NOW()),(7,24,1,5,0,0,NOW());
@@ -137,7 +137,7 @@ hurt 'a span is gone' lost 15 'nowhere' "DELETE FROM span WHERE class=0 AND pos=
 hurt 'a list is gone' lost 22 'nowhere.*on record: 1' "DELETE FROM span WHERE class=0 AND pos=24"
 hurt 'a waiting span is gone' lost 5 'nowhere' 'DELETE FROM span WHERE class=1'
 hurt 'a claim is gone' lost 8 'nowhere' 'DELETE FROM claim'
-hurt 'a dead row is gone' lost 4 'nowhere.*on record: 1' 'DELETE FROM dead'
+hurt 'a dead row is gone' lost 4 'nowhere.*on record: 1' 'DELETE FROM set_aside'
 hurt 'the last attempt is gone' lost 1 'nowhere' 'DELETE FROM attempt WHERE entry_id=1'
 hurt 'final is gone' lost 2 'nowhere' 'UPDATE attempt SET final=0 WHERE entry_id=2'
 hurt 'a span is cut too short' lost 10 'nowhere' 'UPDATE span SET lo=11 WHERE pos=19'
@@ -150,9 +150,9 @@ hurt 'a span over what runs' doubled 7 'ready row.*and in claim 9 of worker 5' \
 	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
 hurt 'a span over what is done' doubled 2 'ready row.*done entries by attempt 2' \
 	"INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
-hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL,0)"
-hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL,0)"
-hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL,0)"
+hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO set_aside VALUES(7,11,0,0,NULL,NULL,NULL,0)"
+hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO set_aside VALUES(7,3,1,0,NULL,NULL,NULL,0)"
+hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO set_aside VALUES(7,9,0,0,NULL,NULL,NULL,0)"
 hurt 'two claims' doubled 8 'claim 3 of worker 5 .*and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
 hurt 'two claims of one attempt, open miscounted' claim 6 'says 2 unfinished entries, but there are 3' 'UPDATE claim SET open=2'
@@ -182,7 +182,7 @@ hurt 'an end before the end' attempt 3 'done entries by attempt 1; attempts on r
 hurt 'an attempt 0' attempt 11 'attempts on record: 0 failed' \
 	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,11,0,5,1,0,NOW())'
 hurt 'a failure that ends it' attempt 1 'done entries by attempt 1; attempts on record: 1 failed' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
-hurt 'dead by another attempt' attempt 4 'dead entries after attempt 2; attempts on record: 1 failed' 'UPDATE dead SET attempt=2'
+hurt 'dead by another attempt' attempt 4 'dead entries after attempt 2; attempts on record: 1 failed' 'UPDATE set_aside SET attempt=2'
 hurt 'counted what never was' attempt 5 'counts 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
 hurt 'a failure that never was' attempt 13 'pos 19 for attempt 1 after 1 failures and 0 losses; attempts on record: none' \
 	'UPDATE span SET fails=1 WHERE pos=19'
@@ -208,7 +208,7 @@ hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the r
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
 hurt 'the running_limit is missing' counter 0 'no row in the table `running_limit`' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
-hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
+hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO set_aside VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
 hurt 'pruned is nonsense' counter 0 'pushed: 34 by the counters, 18446744073709551649 by the rows' 'UPDATE stack SET pruned=18446744073709551615'
 hurt 'done is nonsense' counter 0 'done: 9223372036854775816 by the counters, 11 by the rows' 'UPDATE stack SET done=9223372036854775807'
@@ -221,7 +221,7 @@ hurt 'a name is wrong' name 18 'hash of another datapath' "UPDATE name SET entry
 span="INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses) VALUES"
 long() {
 	local said status=0
-	make 0 "DELETE FROM entry; DELETE FROM name; DELETE FROM attempt; DELETE FROM dead; DELETE FROM claim; DELETE FROM span;
+	make 0 "DELETE FROM entry; DELETE FROM name; DELETE FROM attempt; DELETE FROM set_aside; DELETE FROM claim; DELETE FROM span;
 		UPDATE worker SET done=0 WHERE worker_id=5; UPDATE stack SET tail=1049000,pushed=2000,named=NULL,done=0,dead=0;
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 1000);
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1048001 1049000);
@@ -258,7 +258,7 @@ like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: t
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,99,1,5,1,0,NOW());
-	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL,0);
+	INSERT INTO set_aside VALUES(7,98,1,0,NULL,NULL,NULL,0);
 	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,ids,attempt,fails,losses,due,push_id) VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
@@ -271,7 +271,7 @@ done
 make 0
 sql 'UPDATE stack SET stack_id=8; INSERT INTO running_limit(stack_id) VALUES(9); INSERT INTO push_range VALUES(7,1,1,1)'
 said=$(jobstack check 2>&1) && fail 'rows of no stack: status 1'
-for table in entry span claim attempt dead name worker push push_range; do
+for table in entry span claim attempt set_aside name worker push push_range; do
 	like "rows of no stack: $table" "$said" "the table $table has rows of stack number 7, which does not exist"
 done
 like 'rows of no stack: running_limit' "$said" 'running_limit has rows of stack number 9'

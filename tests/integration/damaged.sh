@@ -12,7 +12,7 @@ numbers() { echo "(WITH RECURSIVE s(seq) AS (SELECT $1 UNION ALL SELECT seq+1 FR
 # 1-54 done by worker 51, which has ended; 55-70, 76-80 and 86-90 ready; 71-75 in a claim of worker 53, which is dead.  Worker 52 is
 # dead and holds 81-85.
 make() { # SQL
-	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM dead; DELETE FROM entry; DELETE FROM worker;
+	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM set_aside; DELETE FROM entry; DELETE FROM worker;
 		DELETE FROM closed; DELETE FROM stack;
 		INSERT INTO stack(stack_id,name,popping_order,tail,pushed,done,dead,created) VALUES(7,'torn',0,90,90,54,0,NOW());
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 90);
@@ -80,7 +80,7 @@ make "INSERT INTO claim VALUES(7,51,9,68,70,NULL,3,1,0,0,0,NOW())"
 check 'in a claim and in line: recover' says 0 'damaged: 3 of the entries of worker 51' jobstack recover -s torn
 is '... it stays in line' "$(ledger torn)" '54 0 36 0 0 0'
 drains
-make "INSERT INTO claim VALUES(7,51,9,7,8,NULL,2,1,0,0,0,NOW()); DELETE FROM attempt WHERE entry_id=7; INSERT INTO dead VALUES(7,7,0,0,NULL,NULL,NULL,1);
+make "INSERT INTO claim VALUES(7,51,9,7,8,NULL,2,1,0,0,0,NOW()); DELETE FROM attempt WHERE entry_id=7; INSERT INTO set_aside VALUES(7,7,0,0,NULL,NULL,NULL,1);
 	UPDATE stack SET done=53,cancelled=1; UPDATE worker SET done=53 WHERE worker_id=51"
 check 'in a claim and cancelled: recover' says 0 'damaged: 1 of the entries of worker 51 .entry 7' jobstack recover -s torn
 is '... it stays cancelled' "$(ledger torn)" '53 0 36 0 0 0'

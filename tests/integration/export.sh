@@ -111,7 +111,7 @@ check 'one goes to another stack' jobstack requeue -q -s from --to other 2
 is '... where it went is told' "$(entries from -o entry,state,outcome,to_stack,to_entry | tr -d '\r')" \
 	$'entry,state,outcome,to_stack,to_entry\n1,dead,failed,,\n2,moved,failed,other,1'
 numbered 1 5000 | jobstack push -q -s sparse >/dev/null
-sql "INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`,to_stack) SELECT stack_id,entry_id,0,0,IF(entry_id=2049,1,NULL) FROM entry JOIN stack USING(stack_id)
+sql "INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`,to_stack,state) SELECT stack_id,entry_id,0,0,IF(entry_id=2049,1,NULL),IF(entry_id=2049,2,0) FROM entry JOIN stack USING(stack_id)
 	WHERE name='sparse' AND entry_id IN(2,2048,2049,4999)"
 is 'the dead alone, wherever they are' "$(entries sparse -t dead -o entry,state | tr -d '\r' | tr '\n' ' ')" 'entry,state 2,dead 2048,dead 4999,dead '
 is '... and what has moved' "$(entries sparse -t moved,dead -o entry | tr -d '\r' | tr '\n' ' ')" 'entry 2 2048 2049 4999 '

@@ -111,7 +111,7 @@ seq -f '/long/%.0f' 45000 | tee long | jobstack push -q -s long
 sql "SELECT stack_id INTO @s FROM stack WHERE name='long'; DELETE FROM span WHERE stack_id=@s;
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended)
 		SELECT @s,entry_id,1,0,1,0,entry_id%7,UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s;
-	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s;
+	INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s;
 	UPDATE stack SET dead=45000 WHERE stack_id=@s"
 check 'its ledger' jobstack check -q -s long
 listed() { jobstack list -s long -t "$1" -o datapath --match "$2" | cmp - <(grep -E "$3" long); }

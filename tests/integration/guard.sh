@@ -54,7 +54,7 @@ for try in first second; do
 	kill -TERM $pid
 	wait $pid
 done
-is 'an entry that had all of the wall time twice is set aside' "$(sql "SELECT CONCAT(entry_id,' ',reason) FROM dead JOIN stack USING(stack_id) WHERE name='long'")" '1 it does not finish within the wall time'
+is 'an entry that had all of the wall time twice is set aside' "$(sql "SELECT CONCAT(entry_id,' ',reason) FROM set_aside JOIN stack USING(stack_id) WHERE name='long'")" '1 it does not finish within the wall time'
 is '... by two interruptions' "$(sql "SELECT DISTINCT CONCAT(outcome,' ',reason) FROM attempt JOIN stack USING(stack_id) WHERE name='long' AND entry_id=1")" '3 wall time: the entry did not finish in the time of a whole job'
 job 3600
 check '... the others are done' worker -s long -- true

@@ -10,7 +10,7 @@ name=$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")
 client() { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B -n "$name"; }
 version() { sql 'SELECT MAX(version) FROM jobstack_version'; }
 newest=$(jobstack --version | sed -n 's/.*(schema \([0-9]*\)).*/\1/p')
-tables=(stack push name entry span worker running_limit claim attempt dead)
+tables=(stack push name entry span worker running_limit claim attempt set_aside)
 made=$JOBSTACK_SOURCE/tests/integration/made_up
 init() { jobstack init --schema-dir "$made" "$@"; }
 
@@ -31,7 +31,7 @@ first_version() {
 		INSERT INTO claim VALUES(7,4,9,3,3,NULL,1,1,0,0,0,UTC_TIMESTAMP(6));
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,log_at,log_out) VALUES
 			(7,1,1,4,1,0,3,UTC_TIMESTAMP(6),10,20),(7,1,2,4,0,1,0,UTC_TIMESTAMP(6),30,40),(7,2,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL),(7,4,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL);
-		INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`,reason) VALUES(7,2,1,-4,'fatal exit');
+		INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`,reason) VALUES(7,2,1,-4,'fatal exit');
 		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due,push_id) VALUES(7,1,0,4,4,4,2,1,0,UTC_TIMESTAMP(6),NULL),(7,0,0,9,5,9,1,0,0,NULL,NULL),(7,2,-3,10,10,10,1,0,0,NULL,3)"
 }
 # The columns of the first version, and what stands in them.

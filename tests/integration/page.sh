@@ -46,7 +46,7 @@ INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,cause,exit
 	mount,packages,err_tail) SELECT $ID,n,1,@w+n%60,o,o=0,IF(o=1,1,IF(o=2,17,NULL)),IF(o=0,0,1+n DIV 7%20),IF(o=2,$(x),NULL),'2026-10-01'+INTERVAL n*123 SECOND,'2026-10-01'+INTERVAL n*123+IF(n%100=0,9999,n%977)
 	SECOND,9,9,n,2*n,POW(4,n%16)*400,POW(4,n DIV 16%16)*400,1+n%16,1+n%16,1+n%16,IF(o=1,CONCAT($(x),REPEAT('&',3000)),NULL)
 	FROM (SELECT entry_id n,IF(entry_id%7=0,1+entry_id%14/7,0) o FROM entry WHERE stack_id=$ID) t;
-INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM attempt WHERE stack_id=$ID AND final=0;
+INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM attempt WHERE stack_id=$ID AND final=0;
 DELETE FROM span WHERE stack_id=$ID;
 UPDATE stack SET done=(SELECT COUNT(*) FROM attempt WHERE stack_id=$ID AND final=1),dead=tail-done WHERE stack_id=$ID;
 INSERT INTO fact SELECT $ID,0,n,'2026-11-01',CONCAT('version ',$(x),REPEAT('<',3000)) FROM $N WHERE n<=16;

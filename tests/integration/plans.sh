@@ -62,9 +62,9 @@ sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) 
 	DELETE FROM span WHERE stack_id=@s AND lo=@lo;
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended) SELECT @s,entry_id,1,1,1,0,entry_id%100,
 		UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
-	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
+	INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
 	UPDATE stack SET dead=dead+@hi-@lo+1 WHERE stack_id=@s;
-	ANALYZE TABLE attempt,dead" >/dev/null
+	ANALYZE TABLE attempt,set_aside" >/dev/null
 check 'many are dead' jobstack check -q -s deep
 chosen() { # COUNT ARGS...: so many are listed
 	[[ $(jobstack list -q -s deep -o entry "${@:2}" | wc -l) == "$1" ]]

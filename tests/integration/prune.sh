@@ -107,7 +107,7 @@ sql "SET @s=(SELECT stack_id FROM stack WHERE name='mixed'); DELETE FROM span WH
 		UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s;
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) SELECT @s,entry_id,2,1,0,1,UTC_TIMESTAMP(6) FROM entry
 		WHERE stack_id=@s AND entry_id%3=0 AND entry_id%5<>0;
-	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id%5=0;
+	INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id%5=0;
 	INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) VALUES(@s,1,1,UNIX_TIMESTAMP()-9,UNIX_TIMESTAMP(),'1-4500:1,');
 	UPDATE stack SET done=3600,dead=900 WHERE stack_id=@s"
 check 'a mixed stack balances' jobstack check -s mixed

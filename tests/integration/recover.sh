@@ -26,7 +26,7 @@ die() { # STACK: kill -9 of its workers with all that belongs to them
 	wait_for 10 no_process
 }
 reasons() { sql "SELECT DISTINCT reason FROM attempt JOIN stack USING(stack_id) WHERE name='$1' AND outcome=2"; }
-tables() { sql 'CHECKSUM TABLE stack,worker,claim,span,attempt,dead,entry' | cksum; }
+tables() { sql 'CHECKSUM TABLE stack,worker,claim,span,attempt,set_aside,entry' | cksum; }
 # silent_for STACK SECONDS: the workers' last sign of life lies as far back
 silent_for() { sql "UPDATE worker JOIN stack USING(stack_id) SET beat=UTC_TIMESTAMP(6)-INTERVAL $2 SECOND WHERE name='$1' AND ended IS NULL"; }
 lease_is() { sql "UPDATE worker JOIN stack USING(stack_id) SET lease_us=$2*1000000 WHERE name='$1' AND ended IS NULL"; }

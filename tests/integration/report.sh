@@ -22,7 +22,7 @@ made_up() { # STACK: an empty stack for attempts made up by SQL; sets ID
 settle() { # STACK: the counters that its rows have
 	sql "UPDATE stack SET tail=(SELECT MAX(entry_id) FROM entry WHERE stack_id=$ID),pushed=tail,
 		done=(SELECT COUNT(*) FROM attempt WHERE stack_id=$ID AND final=1),
-		dead=(SELECT COUNT(*) FROM dead WHERE stack_id=$ID) WHERE stack_id=$ID"
+		dead=(SELECT COUNT(*) FROM set_aside WHERE stack_id=$ID) WHERE stack_id=$ID"
 }
 
 # ---- wrong usage

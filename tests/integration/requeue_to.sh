@@ -14,7 +14,7 @@ all_dead() {
 	sql "SELECT stack_id INTO @s FROM stack WHERE name='$1'; DELETE FROM span WHERE stack_id=@s;
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended)
 			SELECT @s,entry_id,n,0,1,0,n,UTC_TIMESTAMP(6) FROM entry JOIN (SELECT 1 n UNION SELECT 2) x ON n<=1+entry_id%3 DIV 2 WHERE stack_id=@s;
-		INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1+entry_id%3 DIV 2,0 FROM entry WHERE stack_id=@s;
+		INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1+entry_id%3 DIV 2,0 FROM entry WHERE stack_id=@s;
 		UPDATE stack SET dead=$2 WHERE stack_id=@s"
 	jobstack check -q -s "$1"
 }
@@ -71,7 +71,7 @@ echo /low | jobstack push -q -s lifo --lifo
 echo /high | jobstack push -q -s lifo --priority 7
 for _ in 1 2; do jobstack pop -q -s lifo >/dev/null; done
 for e in 1 2; do jobstack close -q -s lifo $e --attempt 1 --exit 1; done
-sql "INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,lo,1,\`rank\` FROM span JOIN stack USING(stack_id) WHERE name='lifo';
+sql "INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,lo,1,\`rank\` FROM span JOIN stack USING(stack_id) WHERE name='lifo';
 	UPDATE stack SET dead=2 WHERE name='lifo'; DELETE p FROM span p JOIN stack USING(stack_id) WHERE name='lifo'"
 check 'a last-in stack' jobstack requeue -q -s lifo --to lifo2
 is '... the other is one, too; priorities stay' "$(sql "SELECT popping_order,\`rank\`,pos,lo,hi FROM span JOIN stack USING(stack_id) WHERE name='lifo2' ORDER BY \`rank\`" | tr '\n\t' ', ')" \
@@ -110,7 +110,7 @@ sum() { cat "$@" | sed 's/.*\(moved\|requeued\)":\([0-9]*\).*/\2/' | awk '{ n +=
 is 'each went once' "$(sum race.y? race.z? race.back) $(sum race.x?)" '4000 2000'
 is '... as the stacks say' "$(count x moved) $(count y moved)" "$(sum race.y? race.z?) 2000"
 is '... and the names' "$(sql "SELECT COUNT(DISTINCT datapath),COUNT(*) FROM entry e WHERE (stack_id,entry_id) NOT IN
-	(SELECT stack_id,entry_id FROM dead WHERE to_stack IS NOT NULL) AND stack_id IN(SELECT stack_id FROM stack WHERE name IN('x','y','z'))")" $'6000\t6000'
+	(SELECT stack_id,entry_id FROM set_aside WHERE to_stack IS NOT NULL) AND stack_id IN(SELECT stack_id FROM stack WHERE name IN('x','y','z'))")" $'6000\t6000'
 check 'all balance' balances x y z
 
 # ---- killed in the middle, again and again: behind so many that have moved, while the next ones wait for a row that somebody holds
@@ -121,7 +121,7 @@ for at in 700 1300 2600; do
 	"$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B -n "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")" <hold >held &
 	holder=$!
 	exec 8>hold
-	echo "START TRANSACTION; SELECT 'held' FROM dead WHERE stack_id=$(count k stack_id) AND entry_id=$at FOR UPDATE;" >&8
+	echo "START TRANSACTION; SELECT 'held' FROM set_aside WHERE stack_id=$(count k stack_id) AND entry_id=$at FOR UPDATE;" >&8
 	check "entry $at is held" wait_for 20 grep -q held held
 	before=$(count k moved)
 	jobstack requeue -q -s k --to k2 8>&- &

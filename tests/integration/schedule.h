@@ -339,7 +339,7 @@ static inline void over(struct rival *r)
 static inline uint64_t digest(void)
 {
 	static const char statement[] =
-		"CHECKSUM TABLE stack,push,push_range,name,entry,span,worker,claim,attempt,dead";
+		"CHECKSUM TABLE stack,push,push_range,name,entry,span,worker,claim,attempt,set_aside";
 	uint64_t sum = 0;
 	MYSQL_RES *result;
 	MYSQL_ROW row;

@@ -104,7 +104,7 @@ echo 'SELECT 1;' >inner.sql
 for word in source '\.' tee '\T' pager '\P cat >'; do
 	evil "$word $PWD/inner.sql" 'ERROR'
 done
-evil "LOAD DATA LOCAL INFILE '$PWD/inner.sql' INTO TABLE jobstack_version(program) SET version=1;" 'ERROR'
+evil "LOAD DATA LOCAL INFILE '$PWD/inner.sql' INTO TABLE jobstack_version(installed) SET version=1;" 'ERROR'
 check '... nothing of it was executed' test ! -e hit -a "$(cat inner.sql)" = 'SELECT 1;'
 b_sql 'DROP DATABASE jobstack; CREATE DATABASE jobstack'
 
@@ -133,7 +133,7 @@ mv a.replaced kept.gz
 check '... and can be had back' server a restore -q kept.gz --replace
 is '... all of it' "$(pushed a)" '"pushed":22'
 check 'set back again' server a restore -q one.gz --replace
-check 'a restore that is under way, or was cut short' eval "sql 'INSERT INTO jobstack_version VALUES(4294967295,UTC_TIMESTAMP(6),\"x\")'"
+check 'a restore that is under way, or was cut short' eval "sql 'INSERT INTO jobstack_version VALUES(4294967295,UTC_TIMESTAMP(6))'"
 check '... is refused to all' says 69 'a restore of the database is under way, or was cut short.*restore FILE --replace' jobstack status
 check '... is not taken for an empty database' says 1 'replace' server a restore one.gz
 check '... and can be repeated' server a restore -q one.gz --replace
@@ -289,7 +289,7 @@ jobstack recover -q -s one >/dev/null 2>&1
 check '... also those of the other one' says 1 'workers and pushes are alive' server a move b.cnf --replace
 jobstack recover -q -s one --defaults-file b.cnf >/dev/null 2>&1
 check 'a database in use is not overwritten' says 1 '--replace' server a move b.cnf
-sql 'INSERT INTO jobstack_version VALUES(4294967293,UTC_TIMESTAMP(6),"x")'
+sql 'INSERT INTO jobstack_version VALUES(4294967293,UTC_TIMESTAMP(6))'
 check 'a move that was cut short' says 69 'repeat `jobstack server move FILE`' jobstack status
 check 'moved' eval 'server a move b.cnf --replace >moved.out'
 like '... with what to type' "$(cat moved.out)" "export JOBSTACK_DEFAULTS_FILE=$PWD/b.cnf"

@@ -74,7 +74,7 @@ check 'drop, which a skipped statement refuses' wait_for 20 jobstack drop -q --y
 
 left() { # of stacks that are gone
 	local table
-	for table in span attempt dead name path entry worker closed stream fact push_range push running_limit; do
+	for table in span attempt set_aside name path entry worker closed stream fact push_range push running_limit; do
 		sql "SELECT '$table',COUNT(*) FROM $table WHERE stack_id NOT IN(SELECT stack_id FROM stack) HAVING COUNT(*)>0"
 	done
 }

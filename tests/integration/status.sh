@@ -145,14 +145,14 @@ is '... and reasons: of several, one as it is on record, of the entry that is na
 	"$(jobstack status -s said --json | python3 -c 'import json, sys; f, = json.load(sys.stdin)["failures"]; print(f["count"], f["reason"], f["entry"])')" '2 took 2 s 2'
 like '... in the report, too' "$(jobstack report -s said)" $'\n +2 .* took 2 s .* 2 +[0-9]+ s ago\n'
 numbered 1 340 | jobstack push -q -s kinds >/dev/null
-sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
+sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
 	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,
 	UTC_TIMESTAMP(6),IF(entry_id%9=0,'often',CONCAT('x',CHAR(97+entry_id DIV 25),'y',CHAR(97+entry_id%25))) FROM entry WHERE stack_id=@s;
 	UPDATE stack SET dead=290,pushed=290 WHERE stack_id=@s"
 is 'however many kinds there are, the sum is exact' "$(jobstack status -s kinds --json | python3 -c 'import json, sys
 o = json.load(sys.stdin); v = [f["count"] for f in o["failures"] if f["various"]]; s = {f["pattern"]: f["count"] for f in o["failures"]}
 print(len(v), 50 < v[0] < 290, 10 <= s["often"] <= 50, o["failures_looked_at"])')" '1 True True 290'
-sql "INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id+290,1,0 FROM dead JOIN stack USING(stack_id) WHERE name='kinds' AND entry_id<=50"
+sql "INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id+290,1,0 FROM set_aside JOIN stack USING(stack_id) WHERE name='kinds' AND entry_id<=50"
 like 'only the last ones are looked at, and it is said' "$(jobstack status -s kinds)" 'dead entries .last 300.:'
 push again --max-attempts 3 --retry-delay 1h /1 /2
 worker -s again --max-entries 2 --idle-timeout 1 -- sh -c 'exit 4' &

@@ -431,7 +431,7 @@ static void drop_again(void **state)
 /* What is said of the progress is what is gone: of a stack with a long queue in pieces, a history and unique names. */
 static int compare_progress(void *ctx, uint64_t done, uint64_t total)
 {
-	static const char *const tables[] = {"span",	   "attempt", "dead",	       "name",	 "path",
+	static const char *const tables[] = {"span",	   "attempt", "set_aside",     "name",	 "path",
 					     "entry",	   "worker",  "closed",	       "stream", "fact",
 					     "push_range", "push",    "running_limit", "stack"};
 	uint64_t *calls = ctx, left = 0;

@@ -99,8 +99,8 @@ static void frozen_reading(void **state)
 /* ------------------------------------------------------------------------------------ a failover that lost the last
  * commits */
 
-static const char *const kept[] = {"stack",  "push",  "push_range", "name", "entry",  "span",
-				   "worker", "claim", "attempt",    "dead", "closed", "stream"};
+static const char *const kept[] = {"stack",  "push",  "push_range", "name",	 "entry",  "span",
+				   "worker", "claim", "attempt",    "set_aside", "closed", "stream"};
 
 /* Copies what the tables hold, as a replica that has got so far. */
 static void copy(void)

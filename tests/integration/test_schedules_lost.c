@@ -414,7 +414,7 @@ static void stale_requeue(void **state)
 	OK(jobstack_pop(h, "stale", NULL, 1, &r.batch, &e));
 	assert_true(jobstack_batch_entry(&r.batch, 0)->entry == 1);
 	OK(jobstack_close(h, "stale", &o, 1, NULL, &e));
-	assert_true(sql(holder, "SELECT attempt FROM dead WHERE stack_id=%" PRIu64, id_of("stale")) == 2);
+	assert_true(sql(holder, "SELECT attempt FROM set_aside WHERE stack_id=%" PRIu64, id_of("stale")) == 2);
 	proxy_resume(&between); /* what it had seen is not so any more: it changes nothing, and looks again */
 	ENDS(&r, 0);
 	assert_true(r.requeued.requeued == 1);

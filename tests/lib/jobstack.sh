@@ -30,9 +30,9 @@ audit() {
 	UNION ALL SELECT 'done', s.done+(SELECT COALESCE(SUM(done),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL) a,
 		(SELECT COUNT(*) FROM attempt t WHERE t.stack_id=s.stack_id AND final=1) n FROM stack s WHERE name='$1' HAVING a<>n
 	UNION ALL SELECT 'dead', s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL) a,
-		(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL AND cancelled=0) n FROM stack s WHERE name='$1' HAVING a<>n
+		(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=s.stack_id AND state=0) n FROM stack s WHERE name='$1' HAVING a<>n
 	UNION ALL SELECT 'cancelled', s.cancelled a,
-		(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND cancelled=1) n FROM stack s WHERE name='$1' HAVING a<>n
+		(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=s.stack_id AND state=1) n FROM stack s WHERE name='$1' HAVING a<>n
 	UNION ALL SELECT 'places', e.entry_id,
 		(SELECT COUNT(*) FROM span p WHERE p.stack_id=e.stack_id AND ((ids IS NULL AND e.entry_id BETWEEN lo AND hi) OR
 			LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),SUBSTR(ids,lo*11+1,(hi-lo+1)*11))>0))
@@ -40,7 +40,7 @@ audit() {
 			LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),ids)>0) AND NOT EXISTS
 			(SELECT 1 FROM attempt t WHERE t.stack_id=e.stack_id AND t.entry_id=e.entry_id AND t.attempt=c.attempt))
 		+(SELECT COUNT(*) FROM attempt t WHERE t.stack_id=e.stack_id AND t.entry_id=e.entry_id AND final=1)
-		+(SELECT COUNT(*) FROM dead d WHERE d.stack_id=e.stack_id AND d.entry_id=e.entry_id) n
+		+(SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=e.stack_id AND d.entry_id=e.entry_id) n
 		FROM entry e JOIN stack s USING(stack_id) WHERE s.name='$1' HAVING n<>1 LIMIT 5")
 	[[ -z $bad ]] || { echo "the audit of $1 found: $bad"; return 1; }
 }

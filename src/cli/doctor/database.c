@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/host.h"
 #include "cli/why.h"
+#include "process/net.h"
 #include "run/worker_options.h"
 #include "view/amount.h"
 #include "view/words.h"
