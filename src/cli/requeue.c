@@ -310,7 +310,9 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 			"requeues done entries)",
 			cli->stack, cli->stack);
 	(void)fflush(stdout);
-	if (result.requeued + lost.taken > 0 && !r->dry_run && cli_again_next(to, &next, NULL) && next.data != NULL)
+	if (result.requeued + lost.taken > 0 && !r->dry_run)
+		cli_again_next(cli_again_way(cli->handle, to, NULL), to, &next);
+	if (next.data != NULL)
 		cli_say(cli, "%s starts workers", next.data);
 	js_buf_free(&next);
 	if (lost.failed != 0)

@@ -69,10 +69,9 @@ __attribute__((format(printf, 4, 5))) static void add_reason(struct reasons *r, 
 }
 
 /* Paused, cancelled, being dropped.  Not 0: nothing can run for that. */
-static int state_reasons(struct reasons *r)
+static int state_reasons(struct reasons *r, const struct insight_idle *idle)
 {
 	const struct jobstack_status *s = r->s;
-	struct insight_idle idle = {.paused = 1};
 	struct js_buf note = {0}, next = {0};
 	char why[600] = "";
 
@@ -81,7 +80,7 @@ static int state_reasons(struct reasons *r)
 		(void)snprintf(why, sizeof(why), " (%s)", note.data != NULL ? note.data : "");
 		js_buf_free(&note);
 	}
-	cli_idle_next(r->seen->stack.name, &idle, &next);
+	cli_idle_next(r->seen->stack.name, idle, &next);
 	if (s->state == JOBSTACK_DROPPING)
 		add_reason(r, "dropping", "`jobstack drop -s %s --yes` continues it", "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
@@ -331,7 +330,7 @@ static void slurm_reasons(struct reasons *r, json_t *o)
 static void collect_reasons(struct reasons *r, const struct insight_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
-	int closed = state_reasons(r), slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
+	int closed = state_reasons(r, &l->idle), slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
 
 	if (slurm)
 		ask_slurm(r);

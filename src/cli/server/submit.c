@@ -25,7 +25,7 @@ enum { PORT = CLI_OWN, MEMORY };
 static struct request {
 	struct cli cli;
 	struct js_server_options o;
-	struct cli_words mine, passed, run; /* our options as typed; sbatch's; those of `server run` */
+	struct cli_words passed, run; /* options of sbatch, and of `server run` */
 	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
@@ -70,6 +70,7 @@ static const struct js_opt table[] = {
 	{0, "parsable", NULL, "print only the job's number", CLI_FLAG(&request.parsable)},
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
+	CLI_OPTS_SBATCH(&request.passed),
 	CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack server submit",
@@ -81,7 +82,7 @@ static const struct js_opts opts = {
 	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
 	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"
 	"See docs/GUIDE.md.",
-	0};
+	1};
 
 /* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */
 static int64_t read_minutes(const char *time)
@@ -114,23 +115,18 @@ static int refuse_short(struct request *r)
 
 static int parse_server_submit(struct request *r, int argc, char **argv)
 {
-	int status, rest;
+	int status = cli_parse(&r->cli, &opts, argc, argv, NULL);
 
-	cli_begin(&r->cli, &opts);
-	cli_words_add(&r->mine, argv[0]);
-	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
-	JS_THEN(status, cli_parse(&r->cli, &opts, (int)r->mine.n, r->mine.at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
-	if (rest < argc)
+	JS_TRY(cli_sbatch_check(&r->cli, &r->passed, r->dry_run, r->parsable));
+	if (r->cli.words_n > 0)
 		return cli_usage(&r->cli, "`jobstack server submit` takes no command after --");
-	JS_TRY(cli_sbatch_check(&r->cli, r->dry_run, r->parsable));
 	JS_TRY(cli_server_paths(&r->cli, &r->o));
 	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
 		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
-	JS_TRY(cli_sbatch_refuse(&r->cli, &r->passed));
 	JS_TRY(refuse_short(r));
 	return CLI_GO_ON;
 }
