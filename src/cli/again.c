@@ -4,6 +4,7 @@
  */
 #include "cli/again.h"
 
+#include "cli/sbatch.h"
 #include "view/amount.h"
 #include "view/text.h"
 
@@ -101,7 +102,9 @@ static int parse_both(struct cli *cli, const struct started *s)
 int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 {
 	static struct started s; /* its words are used from now on */
-	int status;
+	static char path[CLI_PATH];
+	const char *file = cli_option_file(cli);
+	int is_relative = file != NULL && file[0] != '/' && cli_absolute(file, path) == 0, status;
 
 	if (cli->words_n > 0)
 		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
@@ -119,6 +122,7 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 		cli_tell(cli, "can't change to %s, from where this was called: %s", s.cwd.data, strerror(errno));
 	else {
 		JS_TRY(parse_both(cli, &s));
+		cli->defaults_file = is_relative ? path : cli->defaults_file; /* from where we were called */
 		cli->stack = s.stack;
 		cli->stack_given = cli->stack_typed = 1;
 		return 0;
