@@ -267,7 +267,7 @@ CREATE TABLE IF NOT EXISTS set_aside (
 ) ENGINE=InnoDB;
 
 -- What many attempts or workers have in common, once per stack: kind 0 a version of the program, 1 a mounted file system,
--- 2 a worker's platform, 3 a list of Python packages, 4 a job of `jobstack submit`, 5 a bad node.
+-- 2 a worker's platform, 3 a list of Python packages, 4 what a user started last, 5 a bad node.
 CREATE TABLE IF NOT EXISTS fact (
     stack_id    BIGINT UNSIGNED NOT NULL,
     kind        TINYINT UNSIGNED NOT NULL,

@@ -400,33 +400,37 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 int jobstack_job_workers(struct jobstack *handle, const char *user, jobstack_worker_fn *fn, void *ctx,
 			 struct jobstack_error *error);
 
-/* How the work on a stack came to its last end: of the worker that ended last, and of the newest Slurm job that
- * jobstack_note_job recorded.  Times are how long ago; -1: there was no such worker or job, and its members are 0 or
- * NULL. */
+/* How users start workers: `jobstack run`, `jobstack submit`; or sbatch rejected what `submit` gave it. */
+enum jobstack_way { JOBSTACK_BY_RUN, JOBSTACK_BY_SUBMIT, JOBSTACK_REJECTED };
+
+/* How the work on a stack came to its last end: of the worker that ended last, and of what jobstack_note_start recorded
+ * last for a user and a way.  Times are how long ago; -1: there was no such worker or start, and its members are 0,
+ * NULL or "". */
 struct jobstack_last {
+	const char *stack;
 	int64_t ended_us;
 	enum jobstack_cause cause;
 	const char *node, *reason;
 	uint64_t closed; /* entries that it did, or that are dead by it */
 	int in_job;	 /* it was in a Slurm job */
-	int64_t job_us;
-	/* Its number, or 0 if sbatch rejected it (and job_us is not -1); whose it is; how many entries had been pushed
-	 */
-	uint64_t job, user, pushed;
-	const char *cluster, *log; /* cluster: "" if it is not known; log: of job 0 what sbatch said */
-	int came;		   /* the worker began after that */
+	int64_t job_us;	 /* what was started */
+	enum jobstack_way way;
+	uint64_t user, job, pushed;	 /* whose it is; Slurm's number, or 0; how many entries had been pushed */
+	const char *cluster, *log, *cwd; /* "": not known; of a REJECTED one the log is what sbatch said */
+	struct jobstack_bytes words;	 /* what repeats it, each with a NUL behind it: options, "--", the command */
+	int came;			 /* the worker began after that */
 };
-typedef int jobstack_last_fn(void *ctx, const struct jobstack_last *last);
+typedef void jobstack_last_fn(void *ctx, const struct jobstack_last *last);
 
-/* Calls FN once.  Errors: EMISSING, ENODB. */
+/* Calls FN for each start, the newest first, and once if there was none.  (If the connection is lost meanwhile, it
+ * begins again.)  STACK NULL: the starts of all stacks, without their workers.  Errors: EMISSING, ENODB. */
 int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
 		  struct jobstack_error *error);
 
-/* Records that the Slurm job number JOB of user USER on CLUSTER ("": not known) was submitted for STACK, that
- * PUSHED entries had been pushed then, and the name of its log.  Job 0: sbatch rejected it, and LOG is what it said;
- * this is forgotten with the next job. */
-int jobstack_note_job(struct jobstack *handle, const char *stack, const struct jobstack_last *job,
-		      struct jobstack_error *error);
+/* Records the members of START from `way` on, but for `came`, in the place of what USER has started in this way before;
+ * all texts must be there.  Too many words are not kept. */
+int jobstack_note_start(struct jobstack *handle, const char *stack, const struct jobstack_last *start,
+			struct jobstack_error *error);
 
 /* ---------------------------------------------------------------------------------------------------------- push */
 
@@ -461,7 +465,7 @@ struct jobstack_push_result {
 
 /* Gives the next datapath in *DATAPATH, valid until the next call, and returns 0.  Returns 1 at the end; 2 if there is
  * no datapath at the moment (then what was gathered is pushed, and the function is called again); a negative value to
- * stop with JOBSTACK_ESTOPPED. */
+ * stop with JOBSTACK_ESTOPPED.  It may use the handle of the push, but for another push. */
 typedef int jobstack_next_fn(void *ctx, struct jobstack_bytes *datapath);
 
 /* Pushes the datapaths that NEXT gives onto STACK, and creates the stack if it does not exist.  It pushes in chunks,

@@ -129,14 +129,36 @@ static int is_bare_number(const char *word)
 	return word != NULL && *word != '\0' && word[strspn(word, "0123456789.")] == '\0';
 }
 
+/* Whether WORD is an option, and none of the table's, which leaves it to another program. */
+static int is_others(const struct js_opts *opts, const char *word)
+{
+	const char *name = word + 1 + (word[1] == '-');
+	const struct js_opt *o = opts->table;
+	size_t len = strcspn(name, "=");
+
+	if (word[0] != '-' || *name == '\0' || strcmp(word, "-h") == 0)
+		return 0;
+	for (; o->name != NULL && o->key != JS_OPT_OTHER; o++)
+		if (word[1] != '-' ? o->key == word[1] : strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+			return 0;
+	return o->name != NULL;
+}
+
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error)
 {
 	struct tables tables;
-	int key, word = optind > 0 ? optind : 1;
+	int key, word;
 
 	make_tables(opts, &tables);
 	opterr = 0;
+	if (optind == 0) /* getopt prepares itself, also for a first word that it does not see */
+		(void)getopt_long(1, argv, tables.shorts, tables.longs, NULL);
+	word = optind;
+	if (optind < argc && is_others(opts, argv[optind])) {
+		*arg = argv[optind++];
+		return JS_OPT_OTHER;
+	}
 	key = getopt_long(argc, argv, tables.shorts, tables.longs, NULL);
 	*arg = key == -1 || key == '?' || key == ':' || optarg != NULL ? optarg : "";
 	if (key == 'h' && tables.help != 0)

@@ -11,6 +11,11 @@
 
 #define JS_OPT_ROW 4096
 
+/* The key of a row for options of another program, which must be the last one; its name is "".  js_opt_next gives as
+ * its argument each whole word that begins with an option which the table does not have.  In such a table no option can
+ * be shortened, and options end at the first word that is not an option (set first_word_ends). */
+#define JS_OPT_OTHER 4095
+
 /* One option.  A table ends with a row whose name is NULL. */
 struct js_opt {
 	int key;	  /* the short letter, not '?' or ':'; from 256 on without one; 0: JS_OPT_ROW and its index */

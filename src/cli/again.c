@@ -1,204 +1,155 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Remembered command lines, one file each in the user's own state directory.  Promises: only the user can read them; a
- * file is whole or not there; a directory that can't be written to costs only the memory.
- *
- *     DIRECTORY \0 NUMBER OF OPTIONS \0 WORD \0 WORD \0 ...
+ * What was started last.  Promise: only what the same user started is repeated, or suggested to be.
  */
 #include "cli/again.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/home.h"
-#include "base/num.h"
-#include "cli/cli.h"
+#include "cli/sbatch.h"
 #include "view/amount.h"
 #include "view/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* The file: STATE/jobstack/submit-STACK, STATE/jobstack/run-HASH; "" if there is no home directory. */
-static void find_file(const char *command, const char *key, char path[PATH_MAX])
-{
-	char name[JOBSTACK_STACK_MAX + 64], hash[20];
+#define CONNECT_US INT64_C(10000000)
 
-	(void)snprintf(hash, sizeof(hash), "%016" PRIx64, js_num_hash(JS_NUM_HASH, key, strlen(key)));
-	(void)snprintf(name, sizeof(name), ".local/state/jobstack/%s-%.*s", strrchr(command, ' ') + 1,
-		       JOBSTACK_STACK_MAX, key[0] == '/' ? hash : key);
-	js_home_xdg(js_home_getenv, "XDG_STATE_HOME", name, path, PATH_MAX);
+static const char *const verb[] = {[JOBSTACK_BY_RUN] = "run", [JOBSTACK_BY_SUBMIT] = "submit"};
+
+/* What is looked for, and what was found: nothing if LINE is empty. */
+struct started {
+	int way;	 /* -1: any */
+	const char *dir; /* NULL: any */
+	int64_t ago_us;
+	char stack[JOBSTACK_STACK_MAX + 1];
+	struct js_buf cwd;
+	struct cli_words line; /* a verb, options, "--", the command */
+};
+
+void cli_again_note(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct jobstack_last note = *start;
+	struct cli_words line = {0};
+	struct js_buf words = {0};
+	char dir[PATH_MAX];
+
+	cli_words_all(&line, &cli->options);
+	cli_words_add(&line, "--");
+	cli_words_all(&line, command);
+	for (size_t i = 0; i < line.n && note.way != JOBSTACK_REJECTED; i++)
+		js_buf_add(&words, line.at[i], strlen(line.at[i]) + 1);
+	note.user = geteuid();
+	note.cwd = getcwd(dir, sizeof(dir));
+	note.words = (struct jobstack_bytes){words.data, words.len};
+	if (note.cwd != NULL && !line.failed && !words.failed)
+		(void)jobstack_note_start(cli->handle, cli->stack, &note, &ignored);
+	cli_words_free(&line);
+	js_buf_free(&words);
 }
 
-int cli_again_keep(const struct cli *cli, const char *key, char *const words[], size_t options)
+static void take_started(void *ctx, const struct jobstack_last *last)
 {
-	char path[PATH_MAX], dir[PATH_MAX];
-	struct js_buf text = {0};
-	int failed;
+	struct started *s = ctx;
+	const char *word = last->words.data;
 
-	find_file(cli->opts->command, key, path);
-	if (path[0] == '\0' || getcwd(dir, sizeof(dir)) == NULL)
-		return -1;
-	js_buf_add(&text, dir, strlen(dir) + 1);
-	js_buf_printf(&text, "%zu%c", options, '\0');
-	for (; *words != NULL; words++)
-		js_buf_add(&text, *words, strlen(*words) + 1);
-	failed = text.failed || js_file_make_parent(path, 0700) != 0 ||
-		 js_file_replace(path, 0600, text.data, text.len) != 0;
-	if (failed)
-		cli_say(cli, "warning: this command line is not remembered for --again: %s: %s", path, strerror(errno));
-	js_buf_free(&text);
-	return -failed;
+	if (s->line.n > 0 || last->words.len == 0 || last->user != geteuid() || last->way > JOBSTACK_BY_SUBMIT ||
+	    (s->way >= 0 && s->way != (int)last->way) || (s->dir != NULL && strcmp(s->dir, last->cwd) != 0))
+		return;
+	s->way = (int)last->way;
+	s->ago_us = last->job_us;
+	(void)snprintf(s->stack, sizeof(s->stack), "%s", last->stack);
+	js_buf_str(&s->cwd, last->cwd);
+	cli_words_add(&s->line, verb[last->way]);
+	for (size_t at = 0; at < last->words.len; at += strlen(word + at) + 1)
+		cli_words_add(&s->line, word + at);
 }
 
-void cli_again_forget(const char *stack)
+/* Appends the line as it could be typed: with OPTIONS, and the words of S from number FROM on. */
+static void show_line(const struct started *s, const struct cli_words *options, size_t from, struct js_buf *out)
 {
-	static const char *const command[] = {"jobstack run", "jobstack submit"};
-	char path[PATH_MAX];
-
-	for (int i = 0; i < 2; i++) {
-		find_file(command[i], stack, path);
-		(void)unlink(path);
-	}
+	js_buf_printf(out, "jobstack %s --stack=%s ", s->line.at[0], s->stack);
+	cli_words_quote(out, options);
+	js_buf_str(out, options->n > 0 ? " " : "");
+	cli_words_quote(out, &(struct cli_words){.at = s->line.at + from, .n = s->line.n - from});
 }
 
-/* Reads such a file into TEXT, which begins with the directory.  Returns the first of the words, with the number of
- * those that are options; NULL: the file is not there, or not whole. */
-static const char *read_kept(const char *path, struct js_buf *text, size_t *options)
+/* Reads the options of S, and again those of this call, which count where both have one. */
+static int parse_both(struct cli *cli, const struct started *s)
 {
-	const char *at;
+	const struct cli_words *line = &s->line;
+	struct js_buf shown = {0};
+	size_t n = 1;
 
-	if (js_file_read(path, text) != 0 || text->len == 0 || text->data[text->len - 1] != '\0')
-		return NULL;
-	at = text->data + strlen(text->data) + 1;
-	if (at == text->data + text->len)
-		return NULL;
-	*options = strtoul(at, NULL, 10);
-	return at + strlen(at) + 1;
-}
-
-static int has_word(const struct cli_words *line, const char *word)
-{
-	for (size_t i = 0; i < line->n; i++)
-		if (strcmp(line->at[i], word) == 0)
-			return 1;
+	while (n < line->n && strcmp(line->at[n], "--") != 0)
+		n++;
+	cli_words_free(&cli->options);
+	cli->stack_typed = 0; /* by the second reading it is not given twice */
+	cli->stacks_n = 0;
+	JS_TRY(cli_parse_more(cli, (int)n - 1, line->at));
+	JS_TRY(cli_parse_more(cli, cli->argc - 1, cli->argv));
+	show_line(s, &cli->options, n, &shown);
+	cli_say(cli, "repeating, in %s: %s", s->cwd.data, shown.failed ? "" : shown.data);
+	js_buf_free(&shown);
+	n += n < line->n;
+	cli->words = line->at + n;
+	cli->words_n = line->n - n;
 	return 0;
 }
 
-/* -s NAME is not given twice. */
-static void add_more(char *const *more, struct cli_words *line)
+int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 {
-	for (; *more != NULL; more++)
-		if (strcmp(*more, "-s") == 0 && more[1] != NULL && has_word(line, "-s"))
-			more++;
-		else if (strcmp(*more, "--again") != 0 && strcmp(*more, "--") != 0)
-			cli_words_add(line, *more);
-}
+	static struct started s; /* its words are used from now on */
+	static char path[CLI_PATH];
+	const char *file = cli_option_file(cli);
+	int is_relative = file != NULL && file[0] != '/' && cli_absolute(file, path) == 0, status;
 
-/* Appends "jobstack COMMAND ..." as it could be typed, but of many files that are named only the first.  FIRST: the
- * word behind the options. */
-static void show_line(const struct cli_words *line, size_t first, struct js_buf *out)
-{
-	struct cli_words shown = {0};
-	size_t i = 0, command = first;
-
-	while (command < line->n && strcmp(line->at[command], "--") != 0)
-		command++;
-	cli_words_add(&shown, "jobstack");
-	if (command < line->n && command > first + 3) { /* FILE... -- CMD */
-		while (i <= first)
-			cli_words_add(&shown, line->at[i++]);
-		i = command;
-		cli_words_quote(out, &shown);
-		js_buf_printf(out, " ... (%zu names) ", command - first);
-		cli_words_free(&shown);
-		shown = (struct cli_words){0};
-	}
-	for (; i < line->n && strcmp(line->at[i], ":::") != 0; i++)
-		cli_words_add(&shown, line->at[i]);
-	cli_words_quote(out, &shown);
-	if (i < line->n)
-		js_buf_str(out, " ::: ...");
-	cli_words_free(&shown);
-}
-
-int cli_again_line(struct cli *cli, const char *key, char *const more[], struct cli_words *line)
-{
-	const char *name = strrchr(cli->opts->command, ' ') + 1, *at;
-	struct js_buf text = {0}, shown = {0};
-	char path[PATH_MAX];
-	size_t options = 0, first = 0;
-	int status = CLI_USAGE;
-
-	find_file(cli->opts->command, key, path);
-	at = read_kept(path, &text, &options);
-	if (at == NULL)
-		cli_tell(cli,
-			 "there is no earlier `%s` %s %s to repeat%s%s: give the whole command line once; `jobstack "
-			 "status` lists the stacks, `jobstack %s` with the name of one repeats its line",
-			 cli->opts->command, key[0] == '/' ? "in" : "of the stack", key, errno == ENOENT ? "" : ": ",
-			 errno == ENOENT ? "" : strerror(errno),
-			 strcmp(name, "run") == 0 ? "run -s" : "submit --again");
-	else if (chdir(text.data) != 0)
-		cli_tell(cli, "can't change to %s, from where this was called: %s", text.data, strerror(errno));
+	if (cli->words_n > 0)
+		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
+	JS_TRY(cli_connect(cli, CONNECT_US));
+	s = (struct started){.way = (int)way, .dir = dir};
+	status = jobstack_last(cli->handle, dir != NULL ? NULL : cli->stack, take_started, &s, &cli->error);
+	if (status != 0 && status != JOBSTACK_EMISSING)
+		return cli_fail(cli);
+	if (s.line.failed || s.cwd.failed)
+		return cli_no_memory(cli);
+	if (s.line.n == 0)
+		cli_tell(cli, "you have no earlier `jobstack %s` %s %s to repeat: give the whole command line once",
+			 verb[way], dir != NULL ? "in" : "of the stack", dir != NULL ? dir : cli->stack);
+	else if (chdir(s.cwd.data) != 0)
+		cli_tell(cli, "can't change to %s, from where this was called: %s", s.cwd.data, strerror(errno));
 	else {
-		cli_words_add(line, name);
-		for (; at < text.data + text.len; at += strlen(at) + 1) {
-			if (line->n == options + 1) {
-				add_more(more, line);
-				first = line->n;
-			}
-			cli_words_add(line, at);
-		}
-		show_line(line, first, &shown);
-		cli_say(cli, "repeating, in %s: %s", text.data, shown.failed ? name : shown.data);
-		status = line->failed || shown.failed ? cli_no_memory(cli) : 0;
+		JS_TRY(parse_both(cli, &s));
+		cli->defaults_file = is_relative ? path : cli->defaults_file; /* from where we were called */
+		cli->stack = s.stack;
+		cli->stack_given = cli->stack_typed = 1;
+		return 0;
 	}
-	js_buf_free(&shown);
-	js_buf_free(&text);
-	return status;
+	return CLI_USAGE;
 }
 
-int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last)
+int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *last)
 {
-	static const char *const command[] = {"jobstack run", "jobstack submit"};
-	char path[PATH_MAX], newest[PATH_MAX];
-	struct js_buf text = {0};
-	struct cli_words line = {0};
-	struct stat st;
-	time_t when = 0;
-	size_t options = 0;
-	int which = -1;
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct started s = {.way = -1};
 
-	for (int i = 0; i < 2; i++) {
-		find_file(command[i], stack, path);
-		if (path[0] == '\0' || stat(path, &st) != 0 || st.st_mtime <= when)
-			continue;
-		when = st.st_mtime;
-		which = i;
-		(void)snprintf(newest, sizeof(newest), "%s", path);
-	}
-	if (which >= 0)
-		js_buf_printf(next, which == 0 ? "`jobstack run -s %s`" : "`jobstack submit %s --again`", stack);
-	if (which >= 0 && last != NULL) {
-		const char *at = read_kept(newest, &text, &options);
-
-		cli_words_add(&line, strrchr(command[which], ' ') + 1);
-		if (which == 1) /* run keeps it with its options */
-			cli_words_format(&line, "--stack=%s", stack);
-		for (; at != NULL && at < text.data + text.len; at += strlen(at) + 1)
-			cli_words_add(&line, at);
-		js_buf_printf(last, "%s ago in ", view_duration(js_clock_wall_us() - when * JS_SECOND_US).text);
-		view_safe(last, at != NULL ? text.data : "?", at != NULL ? strlen(text.data) : 1);
+	(void)jobstack_last(handle, stack, take_started, &s, &ignored);
+	if (s.line.n > 0 && last != NULL) {
+		js_buf_printf(last, "%s ago in ", view_duration(s.ago_us).text);
+		view_safe(last, s.cwd.data, s.cwd.len);
 		js_buf_str(last, ": ");
-		show_line(&line, options + 1 + (size_t)which, last);
+		show_line(&s, &(struct cli_words){.n = 0}, 1, last);
 	}
-	cli_words_free(&line);
-	js_buf_free(&text);
-	return which >= 0;
+	js_buf_free(&s.cwd);
+	cli_words_free(&s.line);
+	return s.way;
+}
+
+void cli_again_next(int way, const char *stack, struct js_buf *next)
+{
+	if (way >= 0)
+		js_buf_printf(next, way == JOBSTACK_BY_RUN ? "`jobstack run -s %s`" : "`jobstack submit %s --again`",
+			      stack);
 }

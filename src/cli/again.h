@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The last command line of `submit` for a stack, and of `run` for a stack and in a directory, for --again.
+ * What `run` and `submit` have started for a stack, as the database has it (jobstack_last): they write it here;
+ * --again, hints and `status` read it here.
  */
 #pragma once
 
-#include "cli/command.h"
+#include "cli/cli.h"
 
-struct cli;
+/* Records START (only way, job, pushed, cluster and log are read) for cli->stack, with the user, the directory and
+ * the options of this call, and COMMAND.  What can't be recorded only costs --again. */
+void cli_again_note(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command);
 
-/* Remembers WORDS, of which the first OPTIONS are options, and the working directory, for KEY: a stack or a directory.
- * If it can't, that is a warning, and it returns -1; else 0. */
-int cli_again_keep(const struct cli *cli, const char *key, char *const words[], size_t options);
-
-/* Makes LINE of the name of the command, the options that were remembered, MORE without --again, and the other words
- * that were remembered; changes to the directory of that call, and prints this.  0, or the exit status, with the reason
+/* For --again: finds what this user started last, by the command WAY, for cli->stack or, if DIR is not NULL, in the
+ * directory DIR for any stack.  Then it changes to the directory of that call, and reads its options and those of this
+ * call as cli_parse does; cli->stack is its stack, and cli->words its command.  0, or the exit status, with the reason
  * printed. */
-int cli_again_line(struct cli *cli, const char *key, char *const more[], struct cli_words *line);
+int cli_again(struct cli *cli, enum jobstack_way way, const char *dir);
 
-/* Forgets what is remembered for STACK. */
-void cli_again_forget(const char *stack);
+/* How this user started workers for STACK last (enum jobstack_way), or -1.  LAST (may be NULL): appends when and where
+ * that was, and the line. */
+int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *last);
 
-/* Is a command line of `run` or `submit` remembered for STACK?  Then appends to NEXT what repeats the last one, in
- * backquotes, and to LAST (may be NULL) when and where that was, and the line: 1.  Else 0. */
-int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last);
+/* What to type to start them so again, in backquotes, for the message NEXT; nothing if WAY is -1. */
+void cli_again_next(int way, const char *stack, struct js_buf *next);

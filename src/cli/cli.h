@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/opt.h"
+#include "cli/command.h"
 #include "jobstack/jobstack.h"
 #include "view/picture.h"
 
@@ -28,8 +29,17 @@ enum {
 
 #define CLI_STACKS_MAX 100 /* in one call */
 
-/* The keys of the common options; a command's own start at CLI_OWN or are letters. */
-enum { CLI_DEFAULTS_FILE = 256, CLI_CONNECT_TIMEOUT, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
+/* The keys of the common options; a command's own start at CLI_OWN or are letters.  Those from CLI_CALL on are about
+ * one call, and not repeated by --again. */
+enum {
+	CLI_DEFAULTS_FILE = 256,
+	CLI_CONNECT_TIMEOUT,
+	CLI_JSON,
+	CLI_HELP,
+	CLI_VERSION,
+	CLI_CALL,
+	CLI_OWN = CLI_CALL + 8
+};
 
 /* The rows for a command's table: those of every command, and those of a command that talks to a stack. */
 /* clang-format off */
@@ -70,6 +80,7 @@ struct cli {
 	char **argv;  /* all words, from the name of the command on */
 	char **words; /* behind the options, and behind the stack; a NULL ends them */
 	size_t words_n;
+	struct cli_words options; /* the command's own options, as cli_pass makes them, but not those of CLI_CALL */
 	struct jobstack *handle;
 	struct jobstack_error error;
 	int write_errno; /* why standard output could not be written, at first; 0: it could */
@@ -122,11 +133,15 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv);
  * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many);
 
-/* What that does with one option: 0, or the exit status, with the reason printed. */
-int cli_take(struct cli *cli, const struct cli_take *take, int key, const char *arg);
+/* The options alone, after cli_parse: of N words behind ARGV[0], which may be another command line.  0, or the exit
+ * status, with the reason printed. */
+int cli_parse_more(struct cli *cli, int n, char *argv[]);
 
-/* Only the defaults, for a command that sorts its words first. */
-void cli_begin(struct cli *cli, const struct js_opts *opts);
+/* Appends to LINE the option KEY with its value ARG, as one word: --NAME=VALUE. */
+void cli_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg);
+
+/* What cli_parse does with one option: 0, or the exit status, with the reason printed. */
+int cli_take(struct cli *cli, const struct cli_take *take, int key, const char *arg);
 
 /* The row of the command's table with KEY, which is there. */
 #define cli_option(cli, key) js_opt_row((cli)->opts, (key))
@@ -177,9 +192,8 @@ int cli_no_memory(struct cli *cli);
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */
 int cli_end(struct cli *cli, int status);
 
-/* Set by SIGINT, SIGTERM and SIGHUP after cli_catch_signals; the number of the signal.  One that was ignored when the
+/* Lets SIGINT, SIGTERM and SIGHUP set cli_stop, to the number of the signal.  One that was ignored when the
  * tool was started (nohup, a shell's `&`) stays ignored. */
-extern volatile int cli_stop;
 void cli_catch_signals(void);
 
 /* Ends the process by the signal that came, so that a shell loop around it ends too; returns if none came. */

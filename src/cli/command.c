@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "cli/cli.h"
+#include "base/error.h"
 #include "process/child.h"
 #include "view/text.h"
 

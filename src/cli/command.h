@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Set by a signal that ends the call (cli_catch_signals): what runs is ended, too. */
+extern volatile int cli_stop;
+
 /* A list of words that it owns, ended by a NULL.  Start it as {0}. */
 struct cli_words {
 	char **at; /* NULL before the first */

@@ -25,7 +25,7 @@
 
 volatile int cli_stop;
 
-void cli_begin(struct cli *cli, const struct js_opts *opts)
+static void begin_call(struct cli *cli, const struct js_opts *opts)
 {
 	const char *stack = getenv("JOBSTACK_STACK");
 
@@ -118,21 +118,58 @@ int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg
 	return js_opt_take(cli_option(cli, key), &t->take, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
 }
 
-int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many)
+void cli_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg)
+{
+	const struct js_opt *o = cli_option(cli, key);
+
+	if (key == JS_OPT_OTHER)
+		cli_words_add(line, arg);
+	else
+		cli_words_format(line, o->arg == NULL || (o->arg[0] == '[' && *arg == '\0') ? "--%s" : "--%s=%s",
+				 o->name, arg);
+}
+
+/* CLI_GO_ON, or the exit status. */
+static int parse_options(struct cli *cli, int argc, char *argv[])
 {
 	const char *arg;
 	int key = -1, status = 0;
 
-	cli_begin(cli, opts);
-	while (status == 0 && (key = next_own_option(cli, argc, argv, &arg, &status)) >= 0)
+	optind = 0;
+	while (status == 0 && (key = next_own_option(cli, argc, argv, &arg, &status)) >= 0) {
+		if (key < CLI_CALL || key >= CLI_OWN)
+			cli_pass(&cli->options, cli, key, arg);
 		status = cli_take(cli, cli_option(cli, key)->take, key, arg);
-	if (status != 0 || key == -2)
+	}
+	return status != 0 || key == -2 ? status : CLI_GO_ON;
+}
+
+int cli_parse_more(struct cli *cli, int n, char *argv[])
+{
+	int status = parse_options(cli, n + 1, argv);
+
+	return status == CLI_GO_ON ? 0 : status;
+}
+
+int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many)
+{
+	int status;
+
+	begin_call(cli, opts);
+	if (opts->first_word_ends && argc > 1 && argv[1][0] != '-' && strncmp(opts->usage, "[STACK]", 7) == 0) {
+		JS_TRY(add_stack(cli, "the stack", argv[1]));
+		argv++;
+		argc--;
+	}
+	status = parse_options(cli, argc, argv);
+	if (status != CLI_GO_ON)
 		return status;
 	cli->argc = argc;
 	cli->argv = argv;
 	cli->words = argv + optind;
 	cli->words_n = (size_t)(argc - optind);
-	JS_TRY(take_stack_words(cli));
+	if (!opts->first_word_ends)
+		JS_TRY(take_stack_words(cli));
 	if (too_many != NULL && cli->words_n > 0)
 		return cli_usage(cli, "unexpected argument \"%s\"%s%s", cli->words[0], *too_many != '\0' ? ": " : "",
 				 too_many);

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "cli/again.h"
 #include "view/json.h"
 #include "insight/stack.h"
 #include "view/words.h"
@@ -61,8 +60,6 @@ static int drop_stack(struct cli *cli)
 			   cli->stack, VIEW_ENTRIES(s.pushed), s.done, s.dead, insight_stack_left(&s) + s.cancelled));
 	status = jobstack_drop(cli->handle, cli->stack, show_drop, &progress, &cli->error);
 	cli_progress_end(&progress);
-	if (status == 0)
-		cli_again_forget(cli->stack); /* or `run -s` would begin all over again */
 	if (status == JOBSTACK_ESTOPPED)
 		cli_say(cli, "%s", cli->error.text);
 	return status == 0 ? print_dropped(cli, s.pushed) : cli_fail(cli);

@@ -41,9 +41,10 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle 
 void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_buf *out)
 {
 	struct js_buf again = {0};
-	const char *start =
-		cli_again_next(stack, &again, NULL) && again.data != NULL ? again.data : "start workers again";
+	const char *start;
 
+	cli_again_next(i->again, stack, &again);
+	start = again.data != NULL ? again.data : "start workers again";
 	if (i->paused)
 		js_buf_printf(out, "remove the cause of the pause; then `jobstack resume -s %s`%s%s", stack,
 			      i->live > 0 ? "" : ", and ", i->live > 0 ? "" : start);

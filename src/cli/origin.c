@@ -5,10 +5,8 @@
 #include "cli/origin.h"
 
 #include "base/home.h"
-#include "base/num.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,44 +33,21 @@ static int ends_alike(char *const words[], size_t n)
 
 void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[], size_t n)
 {
-	uint64_t hash = js_num_hash(JS_NUM_HASH, dir, strlen(dir));
-
 	js_buf_str(&o->text, js_home_user());
 	js_buf_char(&o->text, '\0');
 	js_buf_str(&o->text, dir);
-	for (size_t i = 0; i < n; i++) {
-		if (i + 1 < n || !ends_alike(words, n)) {
-			js_buf_char(&o->text, '\0');
-			js_buf_str(&o->text, words[i]);
-		}
-		hash = js_num_hash(hash, "", 1);
-		hash = js_num_hash(hash, words[i], strlen(words[i]));
+	for (size_t i = 0; i < n - (size_t)ends_alike(words, n); i++) {
+		js_buf_char(&o->text, '\0');
+		js_buf_str(&o->text, words[i]);
 	}
-	(void)snprintf(o->old, sizeof(o->old), "run-%016" PRIx64, hash);
 	name_base(o, words[0]);
 }
 
 int cli_origin_find(struct cli *cli, struct cli_origin *o)
 {
-	struct jobstack_status old;
-	int status;
-
 	o->pushed = (struct jobstack_bytes){o->text.data, o->text.len};
 	if (o->text.failed)
 		return cli_no_memory(cli);
-	status = jobstack_of_origin(cli->handle, o->pushed, o->base, o->name, &cli->error);
 	cli->stack = o->name;
-	if (status != JOBSTACK_NOTHING)
-		return status == 0 ? 0 : cli_fail(cli);
-	cli->stack = o->old;
-	status = cli_read_status(cli, &old);
-	if (status == 0) {
-		o->pushed.data = NULL;
-		return 0;
-	}
-	if (status != JOBSTACK_EMISSING)
-		return cli_fail(cli);
-	js_error_clear(&cli->error);
-	cli->stack = o->name;
-	return 0;
+	return jobstack_of_origin(cli->handle, o->pushed, o->base, o->name, &cli->error) < 0 ? cli_fail(cli) : 0;
 }

@@ -149,7 +149,9 @@ static int requeue_entries(struct cli *cli)
 		filter.f.states = default_states();
 	status = cli_change_run(cli, &change);
 	(void)fflush(stdout);
-	if (status == CLI_YES && !change.dry_run && cli_again_next(to, &next, NULL) && next.data != NULL)
+	if (status == CLI_YES && !change.dry_run)
+		cli_again_next(cli_again_way(cli->handle, to, NULL), to, &next);
+	if (next.data != NULL)
 		cli_say(cli, "%s starts workers", next.data);
 	js_buf_free(&next);
 	return status <= CLI_NO && lost.failed != 0 ? lost.failed : status;

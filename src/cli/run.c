@@ -43,7 +43,6 @@ static struct run {
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
 	int dry_run, again;
 	int all_first;			 /* the worker starts when all names are pushed and were looked through */
-	size_t options;			 /* how many words were options */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
 	int started, ended;		 /* workers so far; one has ended: its wait status is the next */
@@ -69,7 +68,7 @@ static int take_run_worker_option(struct cli *cli, void *ctx, int key, const cha
 		r->colsep = arg;
 	if (key == JS_WORKER_OUTPUT || key == JS_WORKER_TAG || key == 'k')
 		r->output = key == JS_WORKER_OUTPUT ? arg : "-";
-	cli_worker_pass(&r->passed, cli, key, arg);
+	cli_pass(&r->passed, cli, key, arg);
 	return 0;
 }
 
@@ -86,9 +85,9 @@ static const struct js_opt table[] = {
 	 CLI_BY(cli_policy_take, &run.policy)},
 	{0, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)",
 	 CLI_BY(cli_policy_take, &run.policy)},
-	{0, "dry-run", NULL, "only print the command lines, one per name; the database is not asked",
+	{CLI_CALL, "dry-run", NULL, "only print the command lines, one per name; the database is not asked",
 	 CLI_FLAG(&run.dry_run)},
-	{0, "again", NULL, "repeat the last run in this directory, with its options and those given now",
+	{CLI_CALL + 1, "again", NULL, "repeat the last run in this directory, with its options and those given now",
 	 CLI_FLAG(&run.again)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_run_worker_option, &run)),
 	JS_WORKER_OPTIONS_OF_DISPLAY(CLI_BY(take_run_worker_option, &run),
@@ -111,10 +110,11 @@ static int begins_list(const char *word)
 }
 
 /* Refuses a second list behind the N words of CMD, and shows the line that runs all combinations of two. */
-static int check_lists(struct cli *cli, const struct run *r, size_t n)
+static int check_lists(struct cli *cli, size_t n)
 {
 	char **second = cli->words + n + 1, **last = cli->words + cli->words_n - 1;
 	struct js_buf line = {0};
+	size_t options = (size_t)(cli->words - cli->argv) - (strcmp(cli->words[-1], "--") == 0);
 	int plain = cli->words[n][3] == '\0', fields;
 
 	while (second <= last && !begins_list(*second))
@@ -134,7 +134,7 @@ static int check_lists(struct cli *cli, const struct run *r, size_t n)
 	js_buf_str(&line, "; do for b in ");
 	cli_words_quote(&line, &(struct cli_words){.at = second + 1, .n = (size_t)(last - second)});
 	js_buf_str(&line, "; do printf '%s\\t%s\\n' \"$a\" \"$b\"; done; done | jobstack ");
-	cli_words_quote(&line, &(struct cli_words){.at = cli->argv, .n = r->options + 1});
+	cli_words_quote(&line, &(struct cli_words){.at = cli->argv, .n = options});
 	js_buf_str(&line, " --colsep '\\t' -- ");
 	cli_words_quote(&line, &(struct cli_words){.at = cli->words, .n = n});
 	if (line.failed)
@@ -157,7 +157,7 @@ static int sort_words(struct cli *cli, struct run *r)
 	if (at < n) {
 		r->input.words = cli->words + at + 1;
 		r->input.words_n = n - at - 1;
-		JS_TRY(check_lists(cli, r, at));
+		JS_TRY(check_lists(cli, at));
 		n = at;
 	} else if (strcmp(cli->words[-1], "--") != 0) {
 		for (at = 0; at < n && strcmp(cli->words[at], "--") != 0; at++)
@@ -188,20 +188,6 @@ static int sort_words(struct cli *cli, struct run *r)
 	cli->words = r->command.at;
 	cli->words_n = r->command.n;
 	return r->command.failed ? cli_no_memory(cli) : 0;
-}
-
-/* Makes the command line of the last one in this directory, and reads that. */
-static int repeat_run(struct cli *cli, struct run *r)
-{
-	static struct cli_words line; /* the words that are used from now on */
-
-	if (cli->words_n > 0)
-		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
-	JS_TRY(cli_again_line(cli, cli->stack_typed ? cli->stack : r->cwd, cli->argv + 1, &line));
-	cli_words_free(&r->passed);
-	if (getcwd(r->cwd, sizeof(r->cwd)) == NULL)
-		return CLI_USAGE;
-	return cli_parse(cli, cli->opts, (int)line.n, line.at, NULL) == CLI_GO_ON ? 0 : CLI_USAGE;
 }
 
 static int check_words(struct cli *cli)
@@ -239,10 +225,12 @@ static int check_run(struct cli *cli)
 	}
 	/* -s NAME alone continues that stack */
 	run.again |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
-	if (run.again)
-		JS_TRY(repeat_run(cli, &run));
-	run.options = (size_t)(cli->words - cli->argv) - 1;
-	run.options -= strcmp(cli->words[-1], "--") == 0;
+	if (run.again) {
+		cli_words_free(&run.passed);
+		JS_TRY(cli_again(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
+		if (getcwd(run.cwd, sizeof(run.cwd)) == NULL)
+			return CLI_USAGE;
+	}
 	return check_words(cli);
 }
 
@@ -254,7 +242,10 @@ static void start_worker(struct run *r, const struct js_buf *names)
 {
 	struct cli_words line = {0};
 	struct js_child child = {.group = JS_CHILD_OURS, .input = names, .out = r->cli->json ? STDERR_FILENO : 0};
+	const struct jobstack_last start = {.way = JOBSTACK_BY_RUN, .cluster = "", .log = ""};
 
+	if (names == NULL)
+		cli_again_note(r->cli, &start, &r->command);
 	cli_worker_line(&line, r->cli, names != NULL ? "--dry-names" : NULL, r->cli->defaults_file, &r->passed,
 			r->cli->words);
 	child.argv = (const char *const *)(uintptr_t)line.at;
@@ -567,13 +558,12 @@ static int push_and_run(struct cli *cli)
 	r->cli = cli;
 	if (r->dry_run)
 		return print_commands(r);
-	JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
+	if (cli->handle == NULL)
+		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
 	if (!cli->stack_given)
 		JS_TRY(cli_origin_find(cli, &r->origin));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
 	r->all_first = cli_worker_may_clash(&r->passed);
-	if (cli_again_keep(cli, r->cwd, cli->argv + 1, r->options) == 0)
-		(void)cli_again_keep(cli, cli->stack, cli->argv + 1, r->options);
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
 	if (r->input.words == NULL && isatty(r->input.fd) && count_left(&r->before) > 0) {

@@ -17,15 +17,7 @@
 
 #define LIMIT_US (120 * JS_SECOND_US) /* sbatch itself waits for a busy controller */
 
-/* ----------------------------------------------------------------------------------------------- sorting options */
-
-static const struct js_opt *find_own_option(const struct js_opts *opts, const char *name, size_t len, int letter)
-{
-	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
-		if (letter != 0 ? o->key == letter : strlen(o->name) == len && strncmp(o->name, name, len) == 0)
-			return o;
-	return NULL;
-}
+/* ------------------------------------------------------------------------------------------------------- options */
 
 static int refuse_word(struct cli *cli, const char *word)
 {
@@ -43,41 +35,6 @@ static int refuse_word(struct cli *cli, const char *word)
 	return cli_usage(cli,
 			 "unexpected argument \"%s\": write sbatch's options as --OPT=VALUE, and the command after --",
 			 word);
-}
-
-int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed, int *rest)
-{
-	int i = 1;
-
-	if (argc > 1 && argv[1][0] != '-' && strncmp(cli->opts->usage, "[STACK]", 7) == 0)
-		cli_words_format(mine, "--stack=%s", argv[i++]);
-	for (; i < argc; i++) {
-		const char *word = argv[i];
-		int is_long = strncmp(word, "--", 2) == 0;
-		const char *name = word + (is_long ? 2 : 1);
-		size_t len = strcspn(name, "=");
-		const struct js_opt *o;
-
-		if (strcmp(word, "--") == 0 || word[0] != '-' || word[1] == '\0')
-			break;
-		o = find_own_option(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
-		if (o == NULL && strcmp(word, "-h") == 0)
-			o = find_own_option(cli->opts, "help", 4, 0);
-		if (o == NULL && !is_long)
-			return refuse_word(cli, word);
-		if (o == NULL || o->arg == NULL || o->arg[0] == '[' || (is_long && name[len] == '='))
-			cli_words_add(o != NULL ? mine : passed, word);
-		else if (!is_long && name[1] != '\0')
-			cli_words_format(mine, "--%s=%s", o->name, name + 1);
-		else if (i + 1 < argc)
-			cli_words_format(mine, "--%s=%s", o->name, argv[++i]);
-		else
-			cli_words_add(mine, word);
-	}
-	*rest = i;
-	if (i < argc && strcmp(argv[i], "--") != 0 && !cli->opts->first_word_ends)
-		return refuse_word(cli, argv[i]);
-	return 0;
 }
 
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter)
@@ -100,9 +57,13 @@ const char *cli_sbatch_value(const struct cli_words *words, const char *name, ch
 
 int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg)
 {
-	if (cli_words_split(ctx, arg) == 0)
-		return 0;
-	return cli_usage(cli, "--%s: missing closing quote in \"%s\"", cli_option(cli, key)->name, arg);
+	if (key == JS_OPT_OTHER && strncmp(arg, "--", 2) != 0)
+		return refuse_word(cli, arg);
+	if (key == JS_OPT_OTHER)
+		cli_words_add(ctx, arg);
+	else if (cli_words_split(ctx, arg) != 0)
+		return cli_usage(cli, "--%s: missing closing quote in \"%s\"", cli_option(cli, key)->name, arg);
+	return 0;
 }
 
 int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
@@ -115,8 +76,24 @@ int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
 	return status;
 }
 
-int cli_sbatch_check(struct cli *cli, int dry_run, int parsable)
+int cli_sbatch_check(struct cli *cli, const struct cli_words *passed, int dry_run, int parsable)
 {
+	static const struct {
+		const char *name;
+		char letter;
+		const char *instead;
+	} no[] = {{"array", 'a', "--workers sets the number of array tasks"},
+		  {"wrap", 0, "write the command after --"},
+		  {"wait", 'W', "`jobstack wait` waits for a stack"},
+		  {"test-only", 0, "--dry-run shows what would be submitted"},
+		  {"help", 'h', NULL}};
+
+	if (cli->words_n > 0 && strcmp(cli->words[-1], "--") != 0)
+		return refuse_word(cli, cli->words[0]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (cli_sbatch_value(passed, no[i].name, no[i].letter) != NULL)
+			return cli_usage(cli, "sbatch's --%s can't be used here%s%s", no[i].name,
+					 no[i].instead != NULL ? ": " : "", no[i].instead != NULL ? no[i].instead : "");
 	if (cli->json && parsable)
 		return cli_usage(cli, "--json and --parsable can't be used together");
 	if (dry_run && (cli->json || parsable))
@@ -134,50 +111,28 @@ int cli_sbatch_find(const struct cli *cli, const char *instead)
 	return CLI_USAGE;
 }
 
-int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
-{
-	static const struct {
-		const char *name;
-		char letter;
-		const char *instead;
-	} no[] = {{"array", 'a', "--workers sets the number of array tasks"},
-		  {"wrap", 0, "write the command after --"},
-		  {"wait", 'W', "`jobstack wait` waits for a stack"},
-		  {"test-only", 0, "--dry-run shows what would be submitted"},
-		  {"help", 'h', NULL}};
-
-	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-		if (cli_sbatch_value(words, no[i].name, no[i].letter) != NULL)
-			return cli_usage(cli, "sbatch's --%s can't be used here%s%s", no[i].name,
-					 no[i].instead != NULL ? ": " : "", no[i].instead != NULL ? no[i].instead : "");
-	return 0;
-}
-
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-/* The environment for sbatch: inside of a job, without the variables that describe this job.  Free the array alone. */
-static char **sbatch_env(void)
+/* Whether VARIABLE describes the Slurm job that we are in. */
+static int is_of_job(const char *variable)
+{
+	static const char *const site[] = {
+		"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT="};
+
+	for (size_t i = 0; i < sizeof(site) / sizeof(site[0]); i++)
+		if (strncmp(variable, site[i], strlen(site[i])) == 0)
+			return 0;
+	return strncmp(variable, "SLURM", 5) == 0 || strncmp(variable, "SRUN_CPUS_PER_TASK=", 19) == 0;
+}
+
+/* The environment for sbatch. */
+static void add_sbatch_env(struct cli_words *env)
 {
 	extern char **environ;
-	static const char *const keep[] = {
-		"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT="};
-	int in_job = getenv("SLURM_JOB_ID") != NULL;
-	size_t n = 0, kept = 0;
-	char **env;
 
-	while (environ[n] != NULL)
-		n++;
-	env = calloc(n + 1, sizeof(*env));
-	for (size_t i = 0; env != NULL && i < n; i++) {
-		int mine = !in_job || (strncmp(environ[i], "SLURM", 5) != 0 &&
-				       strncmp(environ[i], "SRUN_CPUS_PER_TASK=", 19) != 0);
-
-		for (size_t k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
-			mine |= strncmp(environ[i], keep[k], strlen(keep[k])) == 0;
-		if (mine)
-			env[kept++] = environ[i];
-	}
-	return env;
+	for (char **variable = environ; *variable != NULL; variable++)
+		if (getenv("SLURM_JOB_ID") == NULL || !is_of_job(*variable))
+			cli_words_add(env, *variable);
 }
 
 void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script)
@@ -217,12 +172,15 @@ static const char *last_line(struct js_buf *said)
 
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 {
-	char **env = sbatch_env();
+	struct cli_words env = {0};
 	struct js_buf out = {0}, said = {0};
-	const struct cli_command command = {.words = call, .env = env, .out = &out, .err = &said, .limit_us = LIMIT_US};
-	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
+	struct cli_command command = {.words = call, .out = &out, .err = &said, .limit_us = LIMIT_US};
+	int status;
 
-	free(env);
+	add_sbatch_env(&env);
+	command.env = env.at;
+	status = env.failed ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
+	cli_words_free(&env);
 	*job = 0;
 	(void)fwrite(said.data, 1, said.len, stderr);
 	if (status > 0)

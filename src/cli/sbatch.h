@@ -10,30 +10,28 @@
 
 #define CLI_PATH 4096
 
-/* Sorts ARGV up to "--" or, if FIRST_WORD_ENDS in the table, its first word: what stands in our table goes to MINE,
- * with its value, which stands behind a = then (--stack=NAME for -s NAME); every other --OPT or --OPT=VALUE to PASSED.
- * *REST is the index behind, or argc.  Options are not shortened: --time is sbatch's, not a short --timeout.  Returns
- * 0, or the exit status, with the reason printed. */
-int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed,
-		    int *rest);
+/* The last row of a table, for sbatch's options among ours: each --OPT or --OPT=VALUE that is not in the table goes to
+ * WORDS. */
+#define CLI_OPTS_SBATCH(words)                                                                                         \
+	{                                                                                                              \
+		JS_OPT_OTHER, "", "OPT", NULL, CLI_BY(cli_sbatch_take, words)                                          \
+	}
 
 /* The value of sbatch's option NAME (short: LETTER, or 0) in WORDS, the last one given; "" for one without; NULL: not
  * there. */
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter);
 
-/* For cli_parse: splits the value into words for CTX, a struct cli_words; the same for a const char * that notes the
- * value, and a quote must not be open in it. */
+/* For cli_parse: splits the value of --sbatch into words for CTX, a struct cli_words; the same for a const char * that
+ * notes the value, and a quote must not be open in it. */
 int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg);
 int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg);
 
-/* Refuses what contradicts itself.  0, or CLI_USAGE. */
-int cli_sbatch_check(struct cli *cli, int dry_run, int parsable);
+/* Refuses words that are neither options nor a command, options that contradict each other, and those of sbatch's
+ * that can't work here.  0, or CLI_USAGE. */
+int cli_sbatch_check(struct cli *cli, const struct cli_words *passed, int dry_run, int parsable);
 
 /* Is there an sbatch?  0, or CLI_USAGE, after printing what works INSTEAD. */
 int cli_sbatch_find(const struct cli *cli, const char *instead);
-
-/* Refuses those of sbatch's options that can't work here.  0, or CLI_USAGE. */
-int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words);
 
 /* The words of the call: sbatch --parsable WORDS SCRIPT. */
 void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script);

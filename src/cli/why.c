@@ -357,10 +357,11 @@ static void slurm_reasons(const struct reasons *r, json_t *o)
 static void collect_reasons(struct reasons *r, const struct insight_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
-	const struct insight_idle paused = {.paused = 1};
+	struct insight_idle paused = l->idle;
 	struct js_buf next = {0};
 	int slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
 
+	paused.paused = 1;
 	if (s->workers == 0)
 		cli_idle_next(r->stack->name, &paused, &next);
 	count_reasons(r, next.data);

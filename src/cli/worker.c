@@ -13,13 +13,6 @@
 #define TRY_LIMIT_US (30 * JS_SECOND_US)
 #define LIST_LIMIT_US (600 * JS_SECOND_US) /* to look through the names as well */
 
-void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg)
-{
-	const struct js_opt *o = cli_option(cli, key);
-
-	cli_words_format(line, o->arg == NULL || (o->arg[0] == '[' && *arg == '\0') ? "--%s" : "--%s=%s", o->name, arg);
-}
-
 /* Appends "--stack=NAME --defaults-file=FILE". */
 static void add_stack_and_file(struct cli_words *line, const struct cli *cli, const char *option_file)
 {

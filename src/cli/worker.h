@@ -8,9 +8,6 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 
-/* Appends an option of jobstack-worker's that is in our own table, with its value ARG, as the worker takes it. */
-void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg);
-
 /* Appends to LINE this program with WORDS, the stack and the option file (or NULL, or ""). */
 void cli_own_line(struct cli_words *line, const struct cli *cli, const char *words, const char *option_file);
 

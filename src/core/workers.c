@@ -189,18 +189,21 @@ int jobstack_ended_bad(struct jobstack *handle, const char *stack, jobstack_work
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 
-/* Of the worker that ended last (w) and the newest job (f): that with the highest number, or 0, which is deleted when
- * another one was submitted. */
+/* What was started for a stack: facts of this kind, one per user and way, whose number is 4 * USER + WAY.  The text is
+ * "JOB\0PUSHED\0CLUSTER\0LOG\0DIRECTORY\0", and then the words, each with a NUL behind it. */
+#define START_KIND "4"
+#define TEXT_MAX 65535 /* of a BLOB */
+
+/* Of the worker that ended last (w) and what was started (f); the text of f is the last column. */
 /* clang-format off */
-#define JOB_PART(n) "SUBSTRING_INDEX(SUBSTRING_INDEX(f.text,' '," #n "),' ',-1)"
 #define LAST_COLUMNS(X)                                                                                                \
+	X(stack, "s.name", TEXT)                                                                                       \
 	X(ended_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,w.ended,UTC_TIMESTAMP(6)))", OPT)                            \
 	X(node, "w.node", TEXT) X(cause, "w.cause", U32) X(reason, "w.reason", TEXT)                                   \
 	X(closed, "w.done+w.dead", U64)                                                                                \
 	X(in_job, "JSON_EXTRACT(w.identity,'$.job') IS NOT NULL", FLAG)                                                \
-	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT) X(job, "f.fact", U64)         \
-	X(user, JOB_PART(1), U64) X(pushed, JOB_PART(2), U64) X(cluster, JOB_PART(3), TEXT)                            \
-	X(log, "SUBSTR(f.text,LENGTH(SUBSTRING_INDEX(f.text,' ',3))+2)", TEXT) X(came, "w.started>=f.seen", FLAG)
+	X(job_us, "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,f.seen,UTC_TIMESTAMP(6)))", OPT)                               \
+	X(user, "f.fact DIV 4", U64) X(way, "MOD(f.fact,4)", U32) X(came, "w.started>=f.seen", FLAG)
 /* clang-format on */
 
 struct last_call {
@@ -208,16 +211,36 @@ struct last_call {
 	void *ctx;
 };
 
+/* The text in front of the next NUL of TEXT, which is moved on; "" at its end. */
+static const char *next_part(struct jobstack_bytes *text)
+{
+	const char *part = text->data;
+	size_t len = text->len > 0 ? strnlen(part, text->len) + 1 : 0;
+
+	if (len == 0 || len > text->len)
+		return "";
+	*text = (struct jobstack_bytes){part + len, text->len - len};
+	return part;
+}
+
 static void take_last(void *ctx, const struct js_row *row)
 {
 	const struct last_call *call = ctx;
 	struct jobstack_last last, *to = &last;
+	struct jobstack_bytes text;
 	unsigned c = 1;
 
 	if (row == NULL)
 		return;
 	LAST_COLUMNS(JS_COLUMN_READ)
-	(void)call->fn(call->ctx, &last);
+	text = js_row_bytes(row, c);
+	last.job = strtoull(next_part(&text), NULL, 10);
+	last.pushed = strtoull(next_part(&text), NULL, 10);
+	last.cluster = next_part(&text);
+	last.log = next_part(&text);
+	last.cwd = next_part(&text);
+	last.words = text;
+	call->fn(call->ctx, &last);
 }
 
 int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
@@ -225,32 +248,39 @@ int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *
 {
 	struct last_call call = {fn, ctx};
 	struct js_sql sql = {0};
-	struct js_stack s;
+	struct js_stack s = {0};
 
-	JS_TRY(js_stack_find(handle, stack, &s, error));
+	JS_TRY(stack == NULL ? js_schema_check(handle, error) : js_stack_find(handle, stack, &s, error));
 	js_sql_add(&sql, "SELECT 1" LAST_COLUMNS(JS_COLUMN_NAME));
-	js_sql_stmt(
-		&sql,
-		" FROM stack s LEFT JOIN worker w ON w.worker_id=(SELECT worker_id FROM worker FORCE "
-		"INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1) LEFT "
-		"JOIN fact f ON f.stack_id=s.stack_id AND f.kind=4 AND f.fact=COALESCE((SELECT fact FROM fact WHERE "
-		"stack_id=%u AND kind=4 AND fact=0),(SELECT fact FROM fact WHERE stack_id=%u AND kind=4 ORDER BY "
-		"fact DESC LIMIT 1)) WHERE s.stack_id=%u",
-		s.id, s.id, s.id, s.id);
+	js_sql_add(&sql,
+		   ",f.text FROM stack s LEFT JOIN worker w ON w.worker_id=(SELECT worker_id FROM worker FORCE "
+		   "INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1) LEFT "
+		   "JOIN fact f ON f.stack_id=s.stack_id AND f.kind=" START_KIND " WHERE ",
+		   s.id);
+	if (stack == NULL)
+		js_sql_stmt(&sql, "f.kind IS NOT NULL ORDER BY f.seen DESC");
+	else
+		js_sql_stmt(&sql, "s.stack_id=%u ORDER BY f.seen DESC", s.id);
 	return js_db_query(handle->db, &sql, take_last, &call, error);
 }
 
-int jobstack_note_job(struct jobstack *handle, const char *stack, const struct jobstack_last *job,
-		      struct jobstack_error *error)
+int jobstack_note_start(struct jobstack *handle, const char *stack, const struct jobstack_last *start,
+			struct jobstack_error *error)
 {
+	struct js_buf text = {0};
 	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error);
 
-	JS_TRY(js_stack_find(handle, stack, &s, error));
-	if (job->job > 0)
-		JS_TRY(js_handle_change(handle, 0, NULL, error,
-					"DELETE FROM fact WHERE stack_id=%u AND kind=4 AND fact=0", s.id));
-	return js_handle_change(handle, 0, NULL, error,
-				"REPLACE INTO fact(stack_id,kind,fact,seen,text) SELECT "
-				"stack_id,4,%u,UTC_TIMESTAMP(6),CONCAT(%u,' ',%u,' ',%s,' ',%s)" JS_STACK_KEPT,
-				job->job, job->user, job->pushed, job->cluster, job->log, s.id);
+	js_buf_printf(&text, "%" PRIu64 "%c%" PRIu64 "%c%s%c%s%c%s%c", start->job, 0, start->pushed, 0, start->cluster,
+		      0, start->log, 0, start->cwd, 0);
+	if (text.len + start->words.len <= TEXT_MAX) /* else it can't be repeated */
+		js_buf_add(&text, start->words.data, start->words.len);
+	if (status == 0 && text.failed)
+		status = js_error_memory(error);
+	JS_THEN(status, js_handle_change(handle, 0, NULL, error,
+					 "REPLACE INTO fact(stack_id,kind,fact,seen,text) SELECT "
+					 "stack_id," START_KIND ",%u,UTC_TIMESTAMP(6),%x" JS_STACK_KEPT,
+					 4 * start->user + (uint64_t)start->way, text.data, text.len, s.id));
+	js_buf_free(&text);
+	return status;
 }

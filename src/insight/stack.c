@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s)
 {
@@ -46,22 +47,30 @@ int insight_stack_read(struct jobstack *handle, const char *name, struct insight
 	return js_error_memory(error);
 }
 
-static int copy_last(void *ctx, const struct jobstack_last *last)
+/* The starts come newest first. */
+static void copy_last(void *ctx, const struct jobstack_last *last)
 {
 	struct insight_idle *to = ctx;
 
+	if (to->again < 0 && last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT)
+		to->again = (int)last->way;
+	if (to->last.job_us >= 0)
+		return; /* a newer job is there */
 	to->last = *last;
+	if (last->way != JOBSTACK_REJECTED && last->job == 0) { /* none that Slurm can be asked for */
+		to->last.job_us = -1;
+		to->last.came = 0;
+	}
 	(void)snprintf(to->node, sizeof(to->node), "%s", last->node != NULL ? last->node : "-");
 	(void)snprintf(to->reason, sizeof(to->reason), "%s", last->reason != NULL ? last->reason : "");
 	(void)snprintf(to->cluster, sizeof(to->cluster), "%s", last->cluster != NULL ? last->cluster : "");
 	(void)snprintf(to->log, sizeof(to->log), "%s", last->log != NULL ? last->log : "");
-	return 0;
 }
 
 int insight_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
 		      struct insight_idle *idle, struct jobstack_error *error)
 {
-	*idle = (struct insight_idle){.live = -1};
+	*idle = (struct insight_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
 	idle->paused = s->state == JOBSTACK_PAUSED;
 	idle->alone =
 		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && insight_stack_left(s) > 0;

@@ -22,7 +22,7 @@
 
 static struct request {
 	struct server s;
-	struct cli_words mine, passed; /* our options as typed; sbatch's */
+	struct cli_words passed; /* options of sbatch */
 	char script[JS_LAYOUT_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
@@ -52,6 +52,7 @@ static const struct js_opt table[] = {
 	{0, "parsable", NULL, "print only the job's number", CLI_FLAG(&request.parsable)},
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
+	CLI_OPTS_SBATCH(&request.passed),
 	CLI_OPTS_END};
 const struct js_opts server_submit_opts = {
 	"jobstack server submit",
@@ -63,7 +64,7 @@ const struct js_opts server_submit_opts = {
 	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
 	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"
 	"See docs/GUIDE.md.",
-	0};
+	1};
 
 /* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */
 static int64_t read_minutes(const char *time)
@@ -96,19 +97,14 @@ static int refuse_short(struct request *r)
 
 static int parse_server_submit(struct request *r, int argc, char **argv)
 {
-	int status, rest;
+	int status = cli_parse(&r->s.cli, &server_submit_opts, argc, argv, NULL);
 
-	cli_begin(&r->s.cli, &server_submit_opts);
-	cli_words_add(&r->mine, argv[0]);
-	status = cli_sbatch_sort(&r->s.cli, argc, argv, &r->mine, &r->passed, &rest);
-	JS_THEN(status, cli_parse(&r->s.cli, &server_submit_opts, (int)r->mine.n, r->mine.at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
-	if (rest < argc)
+	JS_TRY(cli_sbatch_check(&r->s.cli, &r->passed, r->dry_run, r->parsable));
+	if (r->s.cli.words_n > 0)
 		return cli_usage(&r->s.cli, "`jobstack server submit` takes no command after --");
-	JS_TRY(cli_sbatch_check(&r->s.cli, r->dry_run, r->parsable));
 	JS_TRY(options_paths(&r->s));
-	JS_TRY(cli_sbatch_refuse(&r->s.cli, &r->passed));
 	JS_TRY(refuse_short(r));
 	return CLI_GO_ON;
 }
@@ -132,11 +128,12 @@ static void add_sbatch_options(const struct request *r, struct cli_words *words)
 static void add_run_options(const struct request *r, struct cli_words *line)
 {
 	static const char *const names[] = {"--bind=", "--port=", "--program=", "--memory="};
+	const struct cli_words *own = &r->s.cli.options;
 
-	for (size_t i = 1; i < r->mine.n; i++)
+	for (size_t i = 0; i < own->n; i++)
 		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
-			if (strncmp(r->mine.at[i], names[n], strlen(names[n])) == 0)
-				cli_words_add(line, r->mine.at[i]);
+			if (strncmp(own->at[i], names[n], strlen(names[n])) == 0)
+				cli_words_add(line, own->at[i]);
 }
 
 static void write_server_script(const struct request *r, const struct cli_words *call, struct js_buf *out)

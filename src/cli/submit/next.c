@@ -23,7 +23,6 @@
 #define LATER_DAYS 14
 #define REACH_US (300 * JS_SECOND_US)
 #define REACH_AGAIN_US (10 * JS_SECOND_US) /* in a look that another one follows anyway */
-#define REACH_NAP_US (5 * JS_SECOND_US)
 #define MAIL_LIMIT_US (60 * JS_SECOND_US)
 
 /* ---------------------------------------------------------------------------------------------------------- mail */
@@ -38,7 +37,7 @@ static int run_ours(struct submit *s, const char *verb, struct js_buf *out)
 	size_t before = out->len;
 	int status;
 
-	cli_own_line(&words, &s->cli, verb, s->option_file);
+	cli_own_line(&words, s->cli, verb, s->option_file);
 	status = cli_command(&command, &error);
 	cli_words_free(&words);
 	js_buf_free(&said);
@@ -76,7 +75,7 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 		js_buf_add(&text, body->data, body->len);
 		status = text.failed ? -1 : cli_command(&command, &error);
 		if (status != 0)
-			cli_say(&s->cli, "%s did not accept the mail: %s", words.at[0],
+			cli_say(s->cli, "%s did not accept the mail: %s", words.at[0],
 				error.code != 0 ? error.text : "it reported an error");
 	}
 	cli_words_free(&words);
@@ -94,14 +93,14 @@ static void mail_end(struct submit *s, const char *text)
 	if (s->notify == NULL)
 		return;
 	(void)snprintf(subject, sizeof(subject), "jobstack %s: %" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left",
-		       s->cli.stack, t->done, t->dead, insight_stack_left(t));
+		       s->cli->stack, t->done, t->dead, insight_stack_left(t));
 	view_safe_words(&body, text);
 	js_buf_str(&body, "\n\n");
 	if (!run_ours(s, "report", &body))
 		(void)run_ours(s, "status", &body);
-	js_buf_printf(&body, "\nstack: %s\ndirectory: %s\n", s->cli.stack, s->cwd);
+	js_buf_printf(&body, "\nstack: %s\ndirectory: %s\n", s->cli->stack, s->cwd);
 	if (body.failed || (!mail_here(s, subject, &body) && submit_mail_job(s, subject) != 0))
-		cli_say(&s->cli, "the mail to %s could not be sent", s->notify);
+		cli_say(s->cli, "the mail to %s could not be sent", s->notify);
 	js_buf_free(&body);
 }
 
@@ -157,7 +156,7 @@ static int end_rounds(struct submit *s, int status, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	cli_tell(&s->cli, "round %" PRIu64 ": %s", s->chain.round, text); /* however quiet */
+	cli_tell(s->cli, "round %" PRIu64 ": %s", s->chain.round, text); /* however quiet */
 	mail_end(s, text);
 	return status;
 }
@@ -176,7 +175,7 @@ static int judge_stack(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
 	const struct js_buf *note = &s->stack.note;
-	const char *name = s->cli.stack;
+	const char *name = s->cli->stack;
 	struct submit_chain *c = &s->chain;
 	uint64_t left = insight_stack_left(t);
 	int is_over = left == 0 && t->state != JOBSTACK_CANCELLED;
@@ -222,41 +221,28 @@ static int judge_stack(struct submit *s)
 	return CLI_GO_ON;
 }
 
-/* Connects; the database may be away for a while.  0, or a code with s->cli.error filled. */
-static int reach_database(struct submit *s)
-{
-	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
-	int64_t patience = s->chain.later > 0 ? REACH_AGAIN_US : REACH_US, until = js_clock_mono_us() + patience;
-	int rc;
-
-	options.defaults_file = cli_option_file(&s->cli);
-	options.patience_us = patience;
-	for (;;) {
-		js_error_clear(&s->cli.error);
-		rc = jobstack_open(&s->cli.handle, &options, &s->cli.error);
-		if ((rc != JOBSTACK_ENODB && rc != JOBSTACK_EFILE) || js_clock_mono_us() > until || cli_stop != 0)
-			return rc;
-		js_clock_nap(REACH_NAP_US, &cli_stop);
-	}
-}
-
 int submit_later_round(struct submit *s)
 {
-	int rc = reach_database(s), status;
+	struct cli *cli = s->cli;
 	char begin[32];
+	int status;
 
-	JS_THEN(rc, insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error));
-	status = rc == 0 ? judge_stack(s) : cli_fail(&s->cli);
-	if (rc == JOBSTACK_ENODB && s->until_done && ++s->chain.later <= LATER_ROUNDS) {
+	cli->connect_us = s->chain.later > 0 ? REACH_AGAIN_US : REACH_US;
+	status = cli_connect(cli, cli->connect_us);
+	if (status == 0 && insight_stack_read(cli->handle, cli->stack, &s->stack, &cli->error) != 0)
+		status = cli_fail(cli);
+	if (status == 0)
+		status = judge_stack(s);
+	else if ((cli->error.code == JOBSTACK_ENODB || cli->error.code == JOBSTACK_EFILE) && s->until_done &&
+		 ++s->chain.later <= LATER_ROUNDS) {
 		s->chain.idle = 0; /* without a database the last round could close nothing */
 		status = LOOK_LATER;
-	}
-	if (rc != 0 && status != LOOK_LATER)
-		mail_end(s, s->cli.error.text);
+	} else
+		mail_end(s, cli->error.text);
 	if (status != LOOK_LATER)
 		return status;
 	(void)snprintf(begin, sizeof(begin), "now+%dminutes", s->chain.later <= SOON_ROUNDS ? 15 : 60);
-	cli_say(&s->cli, "the stack can't be checked yet: trying again in %s minutes",
+	cli_say(cli, "the stack can't be checked yet: trying again in %s minutes",
 		s->chain.later <= SOON_ROUNDS ? "15" : "60");
 	status = submit_next(s, "", begin);
 	if (status != CLI_YES)

@@ -6,6 +6,7 @@
 #include "cli/submit/submit.h"
 
 #include "base/num.h"
+#include "cli/again.h"
 #include "cli/worker.h"
 
 #include <inttypes.h>
@@ -45,9 +46,9 @@ static void add_array_options(const struct submit *s, uint64_t n, struct cli_wor
 	const struct cli_words *p = &s->passed;
 
 	if (cli_sbatch_value(p, "job-name", 'J') == NULL)
-		cli_words_format(words, "--job-name=jobstack-%s", s->cli.stack);
+		cli_words_format(words, "--job-name=jobstack-%s", s->cli->stack);
 	else if (cli_sbatch_value(p, "comment", 0) == NULL) /* by one of the two `status --why` knows them */
-		cli_words_format(words, "--comment=jobstack:%s", s->cli.stack);
+		cli_words_format(words, "--comment=jobstack:%s", s->cli->stack);
 	if (cli_sbatch_value(p, "cpus-per-task", 'c') == NULL && s->slots > 0)
 		cli_words_format(words, "--cpus-per-task=%" PRIu64, s->slots);
 	if (cli_sbatch_value(p, "signal", 0) == NULL && signal_seconds(s) > 0)
@@ -85,13 +86,13 @@ static int slurm_answers(void)
  * the controller has begun to answer. */
 static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
 {
-	int status = cli_sbatch(&s->cli, call, job);
+	int status = cli_sbatch(s->cli, call, job);
 
 	for (int64_t nap = AGAIN_US; status == 1 && s->chain.round > 0 && nap <= AGAIN_LAST_US; nap *= 2) {
 		js_clock_nap(nap, &cli_stop);
 		if (cli_stop != 0)
 			break;
-		status = cli_sbatch(&s->cli, call, job);
+		status = cli_sbatch(s->cli, call, job);
 		if (status == 1 && !slurm_answers())
 			nap = AGAIN_US / 2;
 	}
@@ -108,25 +109,25 @@ static int hand_over(struct submit *s, const char *path, const char *what, struc
 	struct js_buf script = {0};
 	int status = 0;
 
-	js_error_clear(&s->cli.error); /* of what may have failed before, which has been told */
+	js_error_clear(&s->cli->error); /* of what may have failed before, which has been told */
 	cli_sbatch_words(&call, options, path);
 	js_buf_printf(&script,
 		      "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Submitted with:\n#   ",
-		      jobstack_version(), what, s->cli.stack);
+		      jobstack_version(), what, s->cli->stack);
 	cli_words_quote(&script, &call);
 	js_buf_char(&script, '\n');
 	js_buf_add(&script, body->data, body->len);
 	if (call.failed || body->failed || script.failed)
-		status = cli_no_memory(&s->cli);
+		status = cli_no_memory(s->cli);
 	else if (s->dry_run) {
 		cli_words_quote(&script, &call);
 		(void)printf("%s\n", script.failed ? "" : script.data);
 	} else {
 		if (access(path, F_OK) != 0)
-			status = cli_sbatch_keep(&s->cli, path, &script);
+			status = cli_sbatch_keep(s->cli, path, &script);
 		JS_THEN(status, call_sbatch(s, &call, job));
 		if (status < 0)
-			status = cli_fail(&s->cli);
+			status = cli_fail(s->cli);
 	}
 	cli_words_free(options);
 	cli_words_free(&call);
@@ -135,21 +136,23 @@ static int hand_over(struct submit *s, const char *path, const char *what, struc
 	return status;
 }
 
-/* Records the job in the ledger, so that others know of it before a worker begins; but not one that Slurm can't be
- * asked for by its name (add_array_options).  JOB 0: sbatch rejected it, and the error is what it said. */
+/* Records what was submitted, for --again, and so that others know of the job before a worker begins; but without the
+ * number if Slurm can't be asked for it by its name (add_array_options).  JOB 0: sbatch rejected it, and the error is
+ * what it said. */
 static void record_job(struct submit *s, uint64_t job, uint64_t n)
 {
-	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	const char *cluster = cli_sbatch_value(&s->passed, "clusters", 'M');
 	const char *log = cli_sbatch_value(&s->passed, "output", 'o');
 	char own[sizeof(s->logs) + 64];
-	struct jobstack_last note = {.job = job, .user = geteuid(), .pushed = s->stack.s.pushed};
+	struct jobstack_last start = {.way = job == 0 ? JOBSTACK_REJECTED : JOBSTACK_BY_SUBMIT,
+				      .pushed = s->stack.s.pushed,
+				      .cluster = cluster != NULL ? cluster : s->cluster};
 
 	(void)snprintf(own, sizeof(own), "%s/slurm-%" PRIu64 "%s.out", s->logs, job, n > 1 ? "_*" : "");
-	note.log = job == 0 ? s->cli.error.text : log != NULL ? log : own;
-	note.cluster = cluster != NULL ? cluster : s->cluster;
+	start.log = job == 0 ? s->cli->error.text : log != NULL ? log : own;
 	if (cli_sbatch_value(&s->passed, "job-name", 'J') == NULL || cli_sbatch_value(&s->passed, "comment", 0) == NULL)
-		(void)jobstack_note_job(s->cli.handle, s->cli.stack, &note, &ignored);
+		start.job = job;
+	cli_again_note(s->cli, &start, &s->command);
 }
 
 /* Nodes to exclude, "n1,n2": at most MOST. */
@@ -185,13 +188,12 @@ static int exclude_node(void *ctx, const struct jobstack_worker_row *w)
  * up to a quarter of the partition.  NULL: there are none.  To be freed. */
 static char *exclude_option(struct submit *s)
 {
-	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
+	const char *partition = submit_partition(s);
 	const char *own = cli_sbatch_value(&s->passed, "exclude", 'x');
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct excluded e = {.jobs = s->chain.jobs};
 	char call[300], *text, *rest, *line;
 
-	partition = partition != NULL ? partition : getenv("SBATCH_PARTITION");
 	own = own != NULL ? own : getenv("SBATCH_EXCLUDE");
 	(void)snprintf(call, sizeof(call), "sinfo -h -o %%P:%%D%s%.200s", partition != NULL ? " -p " : "",
 		       partition != NULL ? partition : "");
@@ -202,7 +204,7 @@ static char *exclude_option(struct submit *s)
 	free(text);
 	e.most /= 4;
 	js_buf_printf(&e.nodes, "--exclude=%s", own != NULL ? own : "");
-	if (jobstack_ended_bad(s->cli.handle, s->cli.stack, exclude_node, &e, &error) != 0 || e.n == 0)
+	if (jobstack_ended_bad(s->cli->handle, s->cli->stack, exclude_node, &e, &error) != 0 || e.n == 0)
 		js_buf_free(&e.nodes);
 	return e.nodes.data;
 }
@@ -230,7 +232,7 @@ static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 	if (s->tasks > 1)
 		cli_words_add(&line, "--no-kill");
 	(void)snprintf(slots, sizeof(slots), "--slots=%" PRIu64, s->slots); /* else by SLURM_CPUS_PER_TASK */
-	cli_worker_line(&line, &s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->command.at);
+	cli_worker_line(&line, s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->cli->words);
 	add_exec(&body, &line);
 	status = hand_over(s, s->script, "workers of", &options, &body, &job);
 	if (job != 0 || status == 1)
@@ -253,25 +255,14 @@ int submit_array(struct submit *s, uint64_t n)
 
 /* ---------------------------------------------------------------------------------------------- what comes after */
 
-int submit_chain_parse(struct submit_chain *c, const char *text)
-{
-	int end = 0;
-
-	if (strspn(text, "0123456789:,") != strlen(text) ||
-	    sscanf(text, "%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%n", &c->round,
-		   &c->done, &c->dead, &c->idle, &c->later, &end) != 5 ||
-	    end == 0 || c->round == 0 || strchr(text + end, ',') != NULL)
-		return -1;
-	return snprintf(c->jobs, sizeof(c->jobs), "%s", text + end) < (int)sizeof(c->jobs) ? 0 : -1;
-}
-
 static void add_next_options(const struct submit *s, const char *after, struct cli_words *words)
 {
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
-	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-", name != NULL ? name : s->cli.stack);
+	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-",
+			 name != NULL ? name : s->cli->stack);
 	if (name != NULL) /* as for the workers: `wait` must know that more will come */
-		cli_words_format(words, "--comment=jobstack:%s", s->cli.stack);
+		cli_words_format(words, "--comment=jobstack:%s", s->cli->stack);
 	(void)cli_words_split(words, "--ntasks=1 --time=30 --requeue"); /* whatever the site's default is */
 	cli_sbatch_output(words, s->logs, "/slurm-%j.out");
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
@@ -304,15 +295,14 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	if (begin != NULL)
 		cli_words_format(&options, "--begin=%s", begin);
 	if (s->until_done) { /* what the last round's dead workers hold is to be counted */
-		cli_own_line(&recover, &s->cli, "recover -q", s->option_file);
+		cli_own_line(&recover, s->cli, "recover -q", s->option_file);
 		cli_words_quote(&body, &recover);
 		js_buf_str(&body, " || :\n");
 	}
-	cli_own_line(&line, &s->cli, "submit", s->option_file);
+	cli_own_line(&line, s->cli, "submit", s->option_file);
 	cli_words_format(&line, "--chain=%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", next.round,
 			 next.done, next.dead, next.idle, next.later, next.jobs);
-	cli_words_all(&line, &s->again);
-	cli_words_all(&line, &s->given);
+	cli_words_all(&line, &s->cli->options);
 	cli_words_add(&line, "--");
 	cli_words_all(&line, &s->command);
 	add_exec(&body, &line);
@@ -321,7 +311,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	status = hand_over(s, s->next_script, s->until_done ? "another round for" : "the mail about", &options, &body,
 			   &s->next);
 	if (status == 1)
-		cli_say(&s->cli, "sbatch rejected the follow-up job");
+		cli_say(s->cli, "sbatch rejected the follow-up job");
 	return status;
 }
 
@@ -341,7 +331,7 @@ int submit_mail_job(struct submit *s, const char *subject)
 	js_buf_str(&body, "exit 0\n");
 	status = hand_over(s, path, "an empty job, whose name in Slurm's mail is the result of", &options, &body, &job);
 	if (status == 0)
-		cli_say(&s->cli,
+		cli_say(s->cli,
 			"no mail program here accepted the report; instead Slurm sends a mail when job %" PRIu64
 			" ends, and the job name in that mail says the result",
 			job);

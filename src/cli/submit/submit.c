@@ -19,9 +19,7 @@
 #include "run/worker_options.h"
 #include "process/net.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +51,17 @@ static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 
 static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 {
+	struct submit_chain *c = ctx;
+	int end = 0;
+
 	(void)key;
-	return submit_chain_parse(ctx, arg) == 0
-		       ? 0
-		       : cli_usage(cli, "--chain is only for the scripts that this command writes");
+	if (strspn(arg, "0123456789:,") == strlen(arg) &&
+	    sscanf(arg, "%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%n", &c->round, &c->done,
+		   &c->dead, &c->idle, &c->later, &end) == 5 &&
+	    end > 0 && c->round > 0 && strchr(arg + end, ',') == NULL &&
+	    snprintf(c->jobs, sizeof(c->jobs), "%s", arg + end) < (int)sizeof(c->jobs))
+		return 0;
+	return cli_usage(cli, "--chain is only for the scripts that this command writes");
 }
 
 /* An option of jobstack-worker. */
@@ -73,7 +78,7 @@ static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const 
 		s->chdir = arg;
 	if (key == JS_WORKER_LOG_DIR)
 		s->log_dir = arg;
-	cli_worker_pass(&s->worker, cli, key, arg);
+	cli_pass(&s->worker, cli, key, arg);
 	return 0;
 }
 
@@ -93,13 +98,13 @@ static const struct js_opt table[] = {
 	 CLI_BY(cli_sbatch_take_later, &submit.follow)},
 	{0, "force", NULL, "submit although the database's address is one that only this host can reach",
 	 CLI_FLAG(&submit.force)},
-	{0, "dry-run", NULL, "only print what would be submitted", CLI_FLAG(&submit.dry_run)},
-	{0, "parsable", NULL, "print only the job's number, like sbatch", CLI_FLAG(&submit.parsable)},
-	{0, "watch", NULL, "then show the live status; Ctrl-C leaves it, and the jobs continue",
+	{CLI_CALL, "dry-run", NULL, "only print what would be submitted", CLI_FLAG(&submit.dry_run)},
+	{CLI_CALL + 1, "parsable", NULL, "print only the job's number, like sbatch", CLI_FLAG(&submit.parsable)},
+	{CLI_CALL + 2, "watch", NULL, "then show the live status; Ctrl-C leaves it, and the jobs continue",
 	 CLI_FLAG(&submit.watch)},
-	{0, "again", NULL, "repeat the last submit of this stack, with its options and those given now",
+	{CLI_CALL + 3, "again", NULL, "repeat the last submit of this stack, with its options and those given now",
 	 CLI_FLAG(&submit.repeat)},
-	{0, "chain", "STATE", NULL, CLI_BY(take_chain, &submit.chain)},
+	{CLI_CALL + 4, "chain", "STATE", NULL, CLI_BY(take_chain, &submit.chain)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_submit_worker_option, &submit)),
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)",
 	 CLI_BY(take_submit_worker_option, &submit)},
@@ -107,7 +112,11 @@ static const struct js_opt table[] = {
 	 CLI_BY(take_submit_worker_option, &submit)},
 	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed",
 	 CLI_BY(take_submit_worker_option, &submit)},
-	CLI_OPTS_REST};
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_SBATCH(&submit.passed),
+	CLI_OPTS_END};
 static const char about[] =
 	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
 	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.";
@@ -121,106 +130,7 @@ static const struct js_opts opts = {"jobstack submit",
 				    about,
 				    table,
 				    notes,
-				    0};
-
-/* Keeps our own options for the next round, except those that it gets from us, or that only hold for this call. */
-static void keep_own_options(struct submit *s, const struct cli_words *mine)
-{
-	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run", "--watch", "--again"};
-
-	for (size_t i = 1; i < mine->n; i++) {
-		const char *word = mine->at[i];
-		size_t len = strcspn(word, "=");
-		int skip = 0;
-
-		for (size_t k = 0; k < sizeof(anew) / sizeof(anew[0]); k++)
-			skip |= strlen(anew[k]) == len && strncmp(word, anew[k], len) == 0;
-		if (!skip)
-			cli_words_add(&s->again, word);
-	}
-}
-
-static int parse_submit(struct submit *s, int argc, char **argv);
-
-/* Makes the command line of the last call for this stack, and reads that. */
-static int repeat_submit(struct submit *s, const char *word)
-{
-	static struct cli_words line; /* the words that are used from now on */
-	struct cli_words *const lists[] = {&s->mine, &s->given, &s->passed, &s->worker};
-	struct cli_words more = {0};
-	int status = 0;
-
-	if (word != NULL)
-		return cli_usage(&s->cli, "--again repeats the command, too: \"%s\" can't be given", word);
-	if (strcmp(s->cli.stack, "@") == 0)
-		status = cli_connect(&s->cli, 10 * JS_SECOND_US);
-	for (size_t i = 1; i < s->mine.n; i++)
-		if (strcmp(s->mine.at[i], "--stack=@") == 0)
-			cli_words_format(&more, "--stack=%s", s->cli.stack);
-		else
-			cli_words_add(&more, s->mine.at[i]);
-	cli_words_all(&more, &s->given);
-	JS_THEN(status, cli_again_line(&s->cli, s->cli.stack, more.at, &line));
-	jobstack_free(s->cli.handle);
-	for (size_t i = 0; i < 4; i++)
-		cli_words_free(lists[i]);
-	cli_words_free(&more);
-	memset(s, 0, sizeof(*s));
-	return status == 0 ? parse_submit(s, (int)line.n, line.at) : status;
-}
-
-/* Remembers the command line, as it is read: without the stack. */
-static void remember_submit(const struct submit *s)
-{
-	struct cli_words line = {0};
-	size_t options;
-
-	if (s->cli.defaults_file != NULL || getenv("JOBSTACK_DEFAULTS_FILE") != NULL)
-		cli_words_format(&line, "--defaults-file=%s", s->option_file);
-	cli_words_all(&line, &s->again);
-	cli_words_all(&line, &s->given);
-	options = line.n;
-	cli_words_add(&line, "--");
-	cli_words_all(&line, &s->command);
-	if (!line.failed)
-		(void)cli_again_keep(&s->cli, s->cli.stack, line.at, options);
-	cli_words_free(&line);
-}
-
-static int parse_submit(struct submit *s, int argc, char **argv)
-{
-	struct cli_words *mine = &s->mine;
-	int status, rest;
-
-	cli_begin(&s->cli, &opts);
-	cli_words_add(mine, argv[0]);
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], ":::") == 0)
-			return cli_usage(&s->cli, "submit takes no files: `jobstack push -s NAME FILE...` first, then "
-						  "`jobstack submit NAME --workers N -- CMD {}`");
-	status = cli_sbatch_sort(&s->cli, argc, argv, mine, &s->given, &rest);
-	cli_words_all(&s->passed, &s->given);
-	JS_THEN(status, cli_parse(&s->cli, &opts, (int)mine->n, mine->at, NULL));
-	if (status != CLI_GO_ON)
-		return status;
-	if (s->repeat)
-		return repeat_submit(s, rest + 1 < argc ? argv[rest + 1] : NULL);
-	keep_own_options(s, mine);
-	for (int i = rest + 1; i < argc; i++)
-		cli_words_add(&s->command, argv[i]);
-	if (!s->commands && (s->command.n == 0 || s->command.at[0][0] == '\0'))
-		return cli_usage(&s->cli,
-				 "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
-	if (s->workers == 0)
-		return cli_usage(&s->cli, "--workers N is required: the maximal number of workers");
-	if (s->follow != NULL && !s->until_done && s->notify == NULL)
-		return cli_usage(&s->cli, "--follow can only be used with --until-done or --notify");
-	if (s->watch && (s->dry_run || s->parsable || s->cli.json))
-		return cli_usage(&s->cli, "--watch can't be used with --dry-run, --parsable or --json");
-	JS_TRY(cli_sbatch_check(&s->cli, s->dry_run, s->parsable));
-	JS_TRY(cli_sbatch_refuse(&s->cli, &s->passed));
-	return CLI_GO_ON;
-}
+				    1};
 
 /* Reads the number that sbatch's option NAME has into *TO, which stays if there is no such option. */
 static int read_sbatch_number(struct submit *s, const char *name, char letter, uint64_t high, uint64_t *to)
@@ -229,7 +139,7 @@ static int read_sbatch_number(struct submit *s, const char *name, char letter, u
 
 	if (arg == NULL || js_num_u64(arg, 1, high, to) == 0)
 		return 0;
-	return cli_usage(&s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
+	return cli_usage(s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
 }
 
 /* The same of an option that may be a range, which is as good as its lower end; 1 without. */
@@ -250,7 +160,7 @@ static int read_resources(struct submit *s)
 		return CLI_USAGE;
 	s->slots_said = s->slots > 0 && s->cpus > 0;
 	if (s->slots_said && s->slots > s->cpus)
-		return cli_usage(&s->cli,
+		return cli_usage(s->cli,
 				 "--slots %" PRIu64 " is more than --cpus-per-task=%" PRIu64 ": each slot needs a CPU",
 				 s->slots, s->cpus);
 	if (s->cpus == 0)
@@ -258,7 +168,7 @@ static int read_resources(struct submit *s)
 	if (s->tasks == 0) /* one task per node, which is srun's rule too */
 		s->tasks = read_lower_end(s, "nodes", 'N') * read_lower_end(s, "ntasks-per-node", 0);
 	if (s->workers < s->tasks)
-		return cli_usage(&s->cli,
+		return cli_usage(s->cli,
 				 "--workers %" PRIu64 " is less than the %" PRIu64
 				 " workers that each job starts (--ntasks, --nodes)",
 				 s->workers, s->tasks);
@@ -269,7 +179,7 @@ static int read_resources(struct submit *s)
 
 static int find_places(struct submit *s)
 {
-	const char *file = cli_option_file(&s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
+	const char *file = cli_option_file(s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
 	const char *base = dir[0] == '/' ? "" : s->cwd;
 	time_t now = time(NULL);
@@ -278,12 +188,12 @@ static int find_places(struct submit *s)
 	if ((given != NULL && *given != '\0' ? cli_absolute(given, s->cwd) != 0
 					     : getcwd(s->cwd, sizeof(s->cwd)) == NULL) ||
 	    (file != NULL && cli_absolute(file, s->option_file) != 0) ||
-	    snprintf(s->logs, sizeof(s->logs), "%s%s%s/%s", base, *base != '\0' ? "/" : "", dir, s->cli.stack) >=
+	    snprintf(s->logs, sizeof(s->logs), "%s%s%s/%s", base, *base != '\0' ? "/" : "", dir, s->cli->stack) >=
 		    (int)sizeof(s->logs)) {
-		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
+		(void)js_error_set(&s->cli->error, JOBSTACK_EFILE,
 				   "can't find the working directory, or a path is too long (working directory, "
 				   "--log-dir or option file)");
-		return cli_fail(&s->cli);
+		return cli_fail(s->cli);
 	}
 	len = strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S-", gmtime(&now));
 	js_file_random_hex(s->stamp + len, 6);
@@ -301,11 +211,11 @@ static int check_for_work(struct submit *s)
 	const struct js_buf *cwd = &s->stack.cwd;
 
 	if (t->state != JOBSTACK_OPEN || t->ready + t->waiting + t->held + t->pushers == 0) {
-		cli_why_say(&s->cli, "not submitted: ");
+		cli_why_say(s->cli, "not submitted: ");
 		return CLI_NO;
 	}
 	if (cwd->len > 0 && s->chdir == NULL && strcmp(cwd->data, s->cwd) != 0) {
-		cli_tell(&s->cli,
+		cli_tell(s->cli,
 			 "not submitted: the stack has relative names, which were pushed from the directory %s: submit "
 			 "from there, or give it with --chdir",
 			 cwd->data);
@@ -314,19 +224,24 @@ static int check_for_work(struct submit *s)
 	return 0;
 }
 
+const char *submit_partition(const struct submit *s)
+{
+	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
+
+	return partition != NULL ? partition : getenv("SBATCH_PARTITION");
+}
+
 /* Looks for a node that the job may get, by its partition and nodes, and that is not this host, by the address that
  * Slurm has of it.  Without an answer of Slurm's there is none. */
 static int find_other_host(const struct submit *s, const char *own, char node[CLI_HOST])
 {
-	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
+	const char *partition = submit_partition(s);
 	const char *list = cli_sbatch_value(&s->passed, "nodelist", 'w');
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char line[1000], *text, *rest, *one;
 	int found = 0, marked;
 	struct js_net net;
 
-	if (partition == NULL)
-		partition = getenv("SBATCH_PARTITION");
 	(void)snprintf(line, sizeof(line), "sinfo -h -N -o '%%P %%o'%s%s%s%s", partition != NULL ? " -p " : "",
 		       partition != NULL ? partition : "", list != NULL ? " -n " : "", list != NULL ? list : "");
 	rest = text = cli_slurm_answer(line, SUBMIT_SLURM_LIMIT_US, &error);
@@ -346,13 +261,13 @@ static int check_database(struct submit *s)
 	const char *file = s->option_file;
 	struct js_buf remedy = {0}, option = {0};
 
-	jobstack_describe(s->cli.handle, where, sizeof(where));
+	jobstack_describe(s->cli->handle, where, sizeof(where));
 	cli_host_of(where, host);
 	(void)gethostname(own, sizeof(own) - 1);
 	if ((host[0] != '\0' && !js_net_loopback(host)) || !find_other_host(s, own, node))
 		return 0;
 	where[strcspn(where, ",")] = '\0';
-	if (s->cli.defaults_file != NULL)
+	if (s->cli->defaults_file != NULL)
 		js_buf_printf(&option, " --client-file %s", file);
 	if (js_home_is_servers(file))
 		js_buf_printf(&remedy, "run `jobstack server stop%s`, then `jobstack server start --bind %s%s`",
@@ -360,7 +275,7 @@ static int check_database(struct submit *s)
 	else
 		js_buf_printf(&remedy, "write host=NAME into %s, with the name by which other hosts reach the server",
 			      file[0] != '\0' ? file : "~/.my.cnf");
-	cli_tell(&s->cli,
+	cli_tell(s->cli,
 		 "%sonly this host can reach the database at %s, and the job may run on other hosts (%s): %s, and "
 		 "submit again (--force submits all the same)",
 		 s->force || s->dry_run ? "warning: " : "not submitted: ", where, node,
@@ -391,8 +306,8 @@ static void ask_site(struct submit *s)
 		s->kill_wait_s = KILL_WAIT_S;
 	if (js_num_u64(array_size, 0, UINT32_MAX, &size) != 0) {
 		size = ARRAY_MAX;
-		if (s->cli.verbose)
-			cli_say(&s->cli, "scontrol does not print MaxArraySize: assuming %d", ARRAY_MAX);
+		if (s->cli->verbose)
+			cli_say(s->cli, "scontrol does not print MaxArraySize: assuming %d", ARRAY_MAX);
 	}
 	s->most = size > 2 ? size - 1 : 1;
 }
@@ -416,7 +331,7 @@ static void size_arrays(struct submit *s)
 	if (s->elements > most) {
 		s->elements = most;
 		s->starts = most * s->tasks;
-		cli_say(&s->cli,
+		cli_say(s->cli,
 			"starting only %" PRIu64 " workers: job arrays are limited to %" PRIu64
 			" tasks here (MaxArraySize), and submit starts at most %d arrays",
 			s->starts, s->most, SUBMIT_JOBS_MAX);
@@ -426,24 +341,15 @@ static void size_arrays(struct submit *s)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-/* The numbers of all jobs that were submitted, separated by SEPARATOR. */
-static void list_jobs(const struct submit *s, char separator, char jobs[SUBMIT_JOBS_TEXT + 24])
+/* Prints WHAT and the numbers of all jobs that were submitted. */
+static void print_jobs(const struct submit *s, const char *what, char separator)
 {
-	(void)snprintf(jobs, SUBMIT_JOBS_TEXT + 24, "%s", s->answered);
+	(void)fputs(what, stdout);
+	for (const char *p = s->answered; *p != '\0'; p++)
+		(void)putchar(*p == ':' ? separator : *p);
 	if (s->next > 0)
-		(void)snprintf(jobs + strlen(jobs), 24, ":%" PRIu64, s->next);
-	for (char *p = jobs; (p = strchr(p, ':')) != NULL;)
-		*p = separator;
-}
-
-static void print_next_steps(const struct submit *s)
-{
-	char jobs[SUBMIT_JOBS_TEXT + 24];
-
-	list_jobs(s, ',', jobs);
-	(void)printf("progress: jobstack status %s -w\nqueue: squeue -j %s\n", s->cli.stack, jobs);
-	list_jobs(s, ' ', jobs);
-	(void)printf("cancel: scancel %s\n", jobs);
+		(void)printf("%c%" PRIu64, separator, s->next);
+	(void)putchar('\n');
 }
 
 static int print_submitted(struct submit *s)
@@ -457,61 +363,43 @@ static int print_submitted(struct submit *s)
 			(void)printf("%s\n", job);
 		view_append(jobs, json_integer(strtoll(job, NULL, 10)));
 	}
-	if (s->cli.json)
-		return CLI_PRINT(KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
-				 KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
-				 KEY_INT("slots", s->slots, s->slots > 0),
+	if (s->cli->json)
+		return CLI_PRINT(KEY_TEXT("stack", s->cli->stack),
+				 KEY_JSON("job", json_incref(json_array_get(jobs, 0))), KEY_JSON("jobs", jobs),
+				 KEY_COUNT("workers", s->starts), KEY_INT("slots", s->slots, s->slots > 0),
 				 KEY_COUNT("left", insight_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
 				 KEY_INT("next", s->next, s->next > 0));
 	json_decref(jobs);
-	if (s->parsable || s->cli.quiet)
+	if (s->parsable || s->cli->quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
 		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, view_plural(s->starts),
-		     VIEW_ENTRIES(insight_stack_left(&s->stack.s)), s->cli.stack);
+		     VIEW_ENTRIES(insight_stack_left(&s->stack.s)), s->cli->stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
 			     s->until_done ? "it starts new workers until nothing is left" : "it mails the result");
 	(void)printf("script: %s\n", s->script);
-	if (s->chain.round == 0)
-		print_next_steps(s);
+	if (s->chain.round == 0) {
+		(void)printf("progress: jobstack status %s -w\n", s->cli->stack);
+		print_jobs(s, "queue: squeue -j ", ',');
+		print_jobs(s, "cancel: scancel ", ' ');
+	}
 	return CLI_YES;
 }
 
-/* In the child: the keys of our terminal are for it. */
-static const char *take_keys(const void *fd)
-{
-	return dup2(*(const int *)fd, STDIN_FILENO) < 0 ? "connecting it to the terminal" : NULL;
-}
-
-/* --watch.  Ctrl-C ends `jobstack status`, not the jobs. */
+/* --watch: we become `jobstack status -w`. */
 static int watch_jobs(struct submit *s)
 {
-	int keys = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	struct js_child child = {.group = JS_CHILD_OURS, .death_signal = SIGTERM, .enter = take_keys, .arg = &keys};
 	struct cli_words line = {0};
-	char jobs[SUBMIT_JOBS_TEXT + 24];
-	struct jobstack_status now;
-	pid_t pid;
 
-	cli_own_line(&line, &s->cli, "status -w", s->option_file);
-	list_jobs(s, ' ', jobs);
+	cli_own_line(&line, s->cli, "status -w", s->option_file);
+	cli_say(s->cli, "Ctrl-C leaves the display, and the jobs continue");
 	(void)fflush(stdout);
-	child.argv = (const char *const *)(uintptr_t)line.at;
-	(void)signal(SIGTERM, SIG_DFL);
-	(void)signal(SIGHUP, SIG_DFL);
-	pid = line.failed ? js_error_memory(&s->cli.error) : js_child_start(&child, &s->cli.error);
-	cli_words_free(&line);
-	js_file_close(&keys);
-	if (pid < 0)
-		return cli_fail(&s->cli);
-	(void)js_child_wait(pid);
-	if (cli_read_status(&s->cli, &now) == 0 && insight_stack_left(&now) == 0)
-		cli_say(&s->cli, "nothing is left to do: `jobstack report %s` tells how it went", s->cli.stack);
-	else
-		cli_say(&s->cli, "the jobs continue: `jobstack status %s -w` shows them, `scancel %s` ends them",
-			s->cli.stack, jobs);
-	return CLI_YES;
+	jobstack_disconnect(s->cli->handle);
+	if (!line.failed)
+		(void)execv(line.at[0], line.at);
+	(void)js_error_file(&s->cli->error, "can't run %s/jobstack", js_child_program_dir());
+	return cli_fail(s->cli);
 }
 
 /* Arrays of the size that the site takes, and what comes after them. */
@@ -530,7 +418,7 @@ static int submit_all(struct submit *s)
 			left -= n;
 	}
 	if (status == 1)
-		cli_say(&s->cli, "%s: sbatch rejected the job (see above)",
+		cli_say(s->cli, "%s: sbatch rejected the job (see above)",
 			s->answered[0] == '\0' ? "nothing was submitted" : "no more jobs were submitted");
 	if (s->answered[0] == '\0' && !s->dry_run)
 		return status;
@@ -540,7 +428,7 @@ static int submit_all(struct submit *s)
 			(void)putchar('\n');
 		after = submit_next(s, s->dry_run ? "JOB" : s->answered, NULL);
 		if (after != 0)
-			cli_say(&s->cli, "job %s is submitted, but not its follow-up", s->answered);
+			cli_say(s->cli, "job %s is submitted, but not its follow-up", s->answered);
 	}
 	JS_THEN(status, after);
 	if (!s->dry_run) {
@@ -553,46 +441,63 @@ static int submit_all(struct submit *s)
 /* CLI_GO_ON, or the exit status. */
 static int first_round(struct submit *s)
 {
-	if (s->cli.handle == NULL)
-		JS_TRY(cli_connect(&s->cli, 10 * JS_SECOND_US));
-	if (insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error) != 0)
-		return cli_fail(&s->cli);
+	if (insight_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
+		return cli_fail(s->cli);
 	JS_TRY(check_for_work(s));
 	JS_TRY(check_database(s));
-	JS_TRY(cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted"));
+	JS_TRY(cli_worker_try(s->cli, s->option_file, &s->worker, s->cli->words, "nothing was submitted"));
 	return CLI_GO_ON;
+}
+
+static int check_submit(struct cli *cli)
+{
+	struct submit *s = &submit;
+
+	s->cli = cli;
+	if (s->repeat) {
+		cli_words_free(&s->passed);
+		cli_words_free(&s->worker);
+		JS_TRY(cli_again(cli, JOBSTACK_BY_SUBMIT, NULL));
+	}
+	JS_TRY(cli_sbatch_check(cli, &s->passed, s->dry_run, s->parsable));
+	s->command = (struct cli_words){.at = cli->words, .n = cli->words_n};
+	for (size_t i = 0; i < cli->words_n; i++)
+		if (strcmp(cli->words[i], ":::") == 0)
+			return cli_usage(cli, "submit takes no files: `jobstack push -s NAME FILE...` first, then "
+					      "`jobstack submit NAME --workers N -- CMD {}`");
+	if (!s->commands && (cli->words_n == 0 || cli->words[0][0] == '\0'))
+		return cli_usage(cli, "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
+	if (s->workers == 0)
+		return cli_usage(cli, "--workers N is required: the maximal number of workers");
+	if (s->follow != NULL && !s->until_done && s->notify == NULL)
+		return cli_usage(cli, "--follow can only be used with --until-done or --notify");
+	if (s->watch && (s->dry_run || s->parsable || cli->json))
+		return cli_usage(cli, "--watch can't be used with --dry-run, --parsable or --json");
+	return read_resources(s);
 }
 
 static int submit_jobs(struct cli *cli)
 {
 	struct submit *s = &submit;
-	int status = parse_submit(s, cli->argc, cli->argv);
+	int status;
 
-	if (status != CLI_GO_ON)
-		return status;
-	status = read_resources(s);
-	if (status == 0 && strcmp(s->cli.stack, "@") == 0)
-		status = cli_connect(&s->cli, 10 * JS_SECOND_US);
-	JS_THEN(status, find_places(s));
-	if (status == 0 && !s->dry_run)
-		status = cli_sbatch_find(&s->cli, "`jobstack run` works without Slurm on this machine");
-	if (status != 0)
-		return status;
-	cli_catch_signals();
+	if (!s->dry_run)
+		JS_TRY(cli_sbatch_find(cli, "`jobstack run` works without Slurm on this machine"));
+	if (s->chain.round == 0 && cli->handle == NULL)
+		JS_TRY(cli_connect(cli, 10 * JS_SECOND_US));
+	JS_TRY(find_places(s));
 	status = s->chain.round > 0 ? submit_later_round(s) : first_round(s);
 	if (status == CLI_GO_ON) {
 		size_arrays(s);
-		jobstack_disconnect(s->cli.handle);
+		jobstack_disconnect(cli->handle);
 		status = submit_all(s);
-		if (status == CLI_YES && s->chain.round == 0 && !s->dry_run)
-			remember_submit(s);
 		if (status == CLI_YES && s->watch)
 			status = watch_jobs(s);
 		if (status != CLI_YES && s->chain.round > 0)
 			submit_broke(s);
 	}
 	insight_stack_free(&s->stack);
-	return cli_end(&s->cli, status);
+	return status;
 }
 
-const struct cli_frame cli_submit = {.opts = &opts, .flags = CLI_SORTS, .run = submit_jobs};
+const struct cli_frame cli_submit = {&opts, NULL, CLI_CATCHES | CLI_OFFLINE, 0, check_submit, submit_jobs};

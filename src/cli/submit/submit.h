@@ -30,14 +30,11 @@ struct submit_chain {
 };
 
 struct submit {
-	struct cli cli;
+	struct cli *cli;
 	struct insight_stack stack;
-	struct cli_words mine;	  /* our options, as they were typed */
-	struct cli_words given;	  /* sbatch's options that stood among ours */
-	struct cli_words passed;  /* all for sbatch: those, and what --sbatch says */
+	struct cli_words passed;  /* options of sbatch: those that stood among ours, and what --sbatch says */
 	struct cli_words worker;  /* options of jobstack-worker */
-	struct cli_words again;	  /* our own options, for the next round */
-	struct cli_words command; /* CMD */
+	struct cli_words command; /* CMD: cli->words */
 	struct submit_chain chain;
 	const char *notify;
 	uint64_t workers, slots, cpus; /* asked for; 0: not said */
@@ -68,8 +65,8 @@ int submit_next(struct submit *s, const char *after, const char *begin);
 /* Submits a job that does nothing, at the end of which Slurm mails its name, SUBJECT.  0, or the exit status. */
 int submit_mail_job(struct submit *s, const char *subject);
 
-/* Reads --chain's value; -1: it makes no sense. */
-int submit_chain_parse(struct submit_chain *chain, const char *text);
+/* The partition that was asked for, or NULL. */
+const char *submit_partition(const struct submit *s);
 
 /* A round after the first: connects, and looks at the stack.  CLI_GO_ON: the next jobs must be submitted.  Else the
  * exit status: another look was scheduled, or the chain has ended, which was told and mailed. */
