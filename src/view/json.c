@@ -101,7 +101,7 @@ const char *view_get_text(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
-int view_get_name(const json_t *object, const char *key, struct js_buf *out)
+void view_get_name(const json_t *object, const char *key, struct js_buf *out)
 {
 	const json_t *text = json_object_get(object, key);
 	struct js_buf bytes = {0};
@@ -110,13 +110,13 @@ int view_get_name(const json_t *object, const char *key, struct js_buf *out)
 
 	if (json_is_string(text)) {
 		view_safe(out, json_string_value(text), json_string_length(text));
-		return 1;
+		return;
 	}
 	(void)snprintf(coded, sizeof(coded), "%s_base64", key);
 	text = json_object_get(object, coded);
 	len = json_string_length(text);
 	if (len == 0)
-		return 0;
+		return;
 	if (js_buf_room(&bytes, len) != NULL)
 		bytes.len = (size_t)EVP_DecodeBlock((unsigned char *)bytes.data,
 						    (const unsigned char *)json_string_value(text), (int)len);
@@ -125,7 +125,6 @@ int view_get_name(const json_t *object, const char *key, struct js_buf *out)
 	view_safe(out, bytes.data, bytes.len);
 	out->failed |= bytes.failed;
 	js_buf_free(&bytes);
-	return 1;
 }
 
 int view_json_line(json_t *object, struct js_buf *out)

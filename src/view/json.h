@@ -66,8 +66,8 @@ void view_append(json_t *list, json_t *json);
 double view_get_number(const json_t *object, const char *key);
 const char *view_get_text(const json_t *object, const char *key);
 
-/* Appends the text that KEY_BYTES has set, as view_safe shows it; returns 0 if it is null or missing. */
-int view_get_name(const json_t *object, const char *key, struct js_buf *out);
+/* Appends the text that KEY_BYTES has set, as view_safe shows it; nothing if it is null or missing. */
+void view_get_name(const json_t *object, const char *key, struct js_buf *out);
 
 /* Makes the next view_json_line fail, for memory that ran out elsewhere. */
 void view_json_fail(void);

@@ -87,7 +87,7 @@ static void add_users_and_time(const struct text *t)
 		begin_report_line(t, "users");
 	for (size_t i = 0; i < json_array_size(users); i++) {
 		js_buf_str(t->out, i > 0 ? ", " : "");
-		(void)view_get_name(json_array_get(users, i), "user", t->out);
+		view_get_name(json_array_get(users, i), "user", t->out);
 	}
 	if (json_array_size(users) > 0)
 		js_buf_str(t->out, json_is_true(json_object_get(t->r, "more_users")) ? " and others\n" : "\n");

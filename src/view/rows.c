@@ -65,7 +65,7 @@ static void add_name_cell(struct view_table *table, enum view_colour colour, con
 {
 	struct js_buf name = {0};
 
-	(void)view_get_name(one, c->key, &name);
+	view_get_name(one, c->key, &name);
 	view_table_cell(table, colour, name.len > 0 ? name.data : c->kind == VIEW_WORDS ? "" : "-");
 	table->text.failed |= name.failed;
 	js_buf_free(&name);
