@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+volatile int cli_stop;
+
 /* A machine that gives no process may give one in a moment, and a chain of jobs is not to end for that. */
 #define PATIENCE_US (5 * JS_SECOND_US)
 

@@ -23,8 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-volatile int cli_stop;
-
 static void begin_call(struct cli *cli, const struct js_opts *opts)
 {
 	const char *stack = getenv("JOBSTACK_STACK");

@@ -184,6 +184,13 @@ static int exclude_node(void *ctx, const struct jobstack_worker_row *w)
 	return e->nodes.failed;
 }
 
+const char *submit_partition(const struct submit *s)
+{
+	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
+
+	return partition != NULL ? partition : getenv("SBATCH_PARTITION");
+}
+
 /* The option that excludes nodes which were bad in the last round, the newest, beside those that are excluded already;
  * up to a quarter of the partition.  NULL: there are none.  To be freed. */
 static char *exclude_option(struct submit *s)

@@ -224,13 +224,6 @@ static int check_for_work(struct submit *s)
 	return 0;
 }
 
-const char *submit_partition(const struct submit *s)
-{
-	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
-
-	return partition != NULL ? partition : getenv("SBATCH_PARTITION");
-}
-
 /* Looks for a node that the job may get, by its partition and nodes, and that is not this host, by the address that
  * Slurm has of it.  Without an answer of Slurm's there is none. */
 static int find_other_host(const struct submit *s, const char *own, char node[CLI_HOST])
