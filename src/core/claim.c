@@ -250,7 +250,7 @@ static int64_t ended_us(const struct js_closing *c, const struct js_claim *claim
 	return ended > started ? ended : started;
 }
 
-void js_claim_times(const struct js_closing *c, struct js_stream_list *list)
+void js_claim_times(const struct js_closing *c, struct js_closed_list *list)
 {
 	int64_t newest = 0, oldest = INT64_MAX;
 	size_t place;
@@ -266,7 +266,7 @@ void js_claim_times(const struct js_closing *c, struct js_stream_list *list)
 		oldest = ended < oldest ? ended : oldest;
 	}
 	list->newest = (uint64_t)(newest / JS_SECOND_US);
-	list->oldest = js_stream_second(oldest);
+	list->oldest = js_closed_second(oldest);
 }
 
 /* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */

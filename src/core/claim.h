@@ -6,7 +6,7 @@
 
 #include "core/core.h"
 #include "core/span.h"
-#include "core/stream.h"
+#include "core/closed.h"
 
 /* JS_SKIPPED: closed, and an outcome that still comes is left out. */
 enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED, JS_SKIPPED };
@@ -78,7 +78,7 @@ struct js_closing {
 };
 
 /* Sets the times of LIST: when the first and the last of the attempts ended that the SQL will record. */
-void js_claim_times(const struct js_closing *closing, struct js_stream_list *list);
+void js_claim_times(const struct js_closing *closing, struct js_closed_list *list);
 
 /* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */
 uint64_t js_claim_closed(const struct js_claim *list);

@@ -6,7 +6,6 @@
 
 #include "core/identity.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* How a column of each kind is read. */
@@ -78,29 +77,4 @@ void js_item_worker(struct jobstack_item *to, const struct js_row *row, unsigned
 	const char *log = js_item_read_worker(&worker, row, column);
 
 	js_item_set_worker(to, &worker, log);
-}
-
-int js_item_next_running(const char **running, uint64_t *entry, int64_t *started_us)
-{
-	const char *at = *running;
-	char *end;
-
-	if (at == NULL || *at == '\0')
-		return 0;
-	*entry = strtoull(at, &end, 10);
-	*started_us = *end == ':' && (end = strchr(end + 1, ':')) != NULL ? strtoll(end + 1, NULL, 10) : -1;
-	at = strchr(at, ',');
-	*running = at == NULL ? NULL : at + 1;
-	return 1;
-}
-
-int64_t js_item_since(const char *running, uint64_t entry)
-{
-	uint64_t id;
-	int64_t started_us;
-
-	while (js_item_next_running(&running, &id, &started_us))
-		if (id == entry)
-			return started_us;
-	return -1;
 }

@@ -31,10 +31,3 @@ void js_item_set_worker(struct jobstack_item *item, const struct jobstack_item *
 
 /* Makes what js_item_attempt reads that of an item without an attempt. */
 void js_item_no_attempt(struct jobstack_item *item);
-
-/* Reads the next "entry:attempt:start" of a worker's column `running`, and moves *RUNNING (may be NULL) behind it.  0
- * at the end. */
-int js_item_next_running(const char **running, uint64_t *entry, int64_t *started_us);
-
-/* When ENTRY began, by the worker's column RUNNING (may be NULL): microseconds since 1970, or -1. */
-int64_t js_item_since(const char *running, uint64_t entry);

@@ -9,7 +9,7 @@
  */
 #include "core/leftover.h"
 
-#include "core/stream.h"
+#include "core/closed.h"
 
 #include <stdlib.h>
 
@@ -90,7 +90,7 @@ static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
 			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) AND newest<=%u ORDER BY "
 			"ended,worker_id LIMIT %u",
-			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, js_stream_second(l->before_us),
+			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, js_closed_second(l->before_us),
 			(uint64_t)PAGE));
 	} while (l->rows == PAGE);
 	return 0;

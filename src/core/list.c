@@ -5,6 +5,7 @@
  */
 #include "core/filter.h"
 #include "core/item.h"
+#include "core/running.h"
 #include "core/set.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static void take_item(void *ctx, const struct js_row *row)
 	}
 	i.state = l->state;
 	if (l->running != NULL) {
-		i.started_us = js_item_since(l->running, i.entry);
+		i.started_us = js_running_since(l->running, i.entry);
 		if (i.started_us < 0)
 			i.started_us = l->claimed_us;
 	}

@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "core/batch.h"
-#include "core/stream.h"
+#include "core/closed.h"
+#include "core/running.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ struct stepping {
 	struct js_pop pop;
 	struct js_claim_sums sums;
 	struct js_buf running; /* the column */
-	struct js_stream_list closed;
+	struct js_closed_list closed;
 	struct js_sql sql, tail;
 	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
 	struct jobstack_step_report *report;
@@ -142,12 +143,12 @@ static void take_step(void *ctx, const struct js_row *row)
  * to the table alone.  So does that of a worker that was loaded, because the length of its column is not known. */
 static int goes_alone(const struct stepping *s)
 {
-	return s->w->born_us < 0 || s->closed.text.len > JS_STREAM_COLUMN;
+	return s->w->born_us < 0 || s->closed.text.len > JS_CLOSED_COLUMN;
 }
 
 static int fits_row(const struct stepping *s)
 {
-	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_STREAM_COLUMN;
+	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
 }
 
 /* The fence: the first change of every step, and its guard. */
@@ -159,7 +160,7 @@ static void step_fence_sql(struct stepping *s)
 	int moves = closed->len > 0 && !fits_row(s) && !goes_alone(s);
 
 	if (moves)
-		js_stream_take_sql(sql, w->id);
+		js_closed_take_sql(sql, w->id);
 	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
 	if (s->sums.done > 0)
 		js_sql_add(sql, ",done=done+%u", s->sums.done);
@@ -182,22 +183,8 @@ static void step_fence_sql(struct stepping *s)
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
 	if (closed->len > 0 && !fits_row(s))
-		js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
+		js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
 	sql->text.failed |= closed->failed;
-}
-
-/* The column `running`, with what the steps cost as if of an entry 0 at its end.  js_item_next_running reads it. */
-static void running_text(const struct jobstack_worker *w, const struct jobstack_step *step, struct js_buf *text)
-{
-	const struct jobstack_running *running = step->running;
-
-	js_buf_str(text, "");
-	for (size_t i = 0; i < step->running_n && text->len < 15800; i++)
-		js_buf_printf(text, "%s%" PRIu64 ":%" PRIu32 ":%" PRId64, i == 0 ? "" : ",", running[i].entry,
-			      running[i].attempt, js_db_wall_us(w->handle->db, running[i].started_us));
-	if (step->step_us > 0)
-		js_buf_printf(text, "%s0:%" PRIu64 ":%" PRId64 ":%" PRIu64, text->len == 0 ? "" : ",", step->step_us,
-			      w->commit_us > 0 ? w->commit_us : 0, step->waiting);
 }
 
 static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
@@ -432,10 +419,10 @@ static int take_step_once(struct jobstack_worker *w, const struct jobstack_step 
 	if (k > 0)
 		plan_pop(&s);
 	if (n > 0)
-		js_stream_write(&s.closed.text, outcomes, kept);
+		js_closed_write(&s.closed.text, outcomes, kept);
 	js_claim_times(&s.closing, &s.closed);
 	if (step->running != NULL)
-		running_text(w, step, &s.running);
+		js_running_write(w->handle->db, step, w->commit_us, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
 	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
 	committed = status == 0;
@@ -541,12 +528,12 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
 	size_t len = end->reason == NULL ? 0 : strlen(end->reason);
-	struct js_stream_list closed = {0};
+	struct js_closed_list closed = {0};
 
-	js_stream_write(&closed.text, closing->outcomes, closing->n);
+	js_closed_write(&closed.text, closing->outcomes, closing->n);
 	js_claim_times(closing, &closed);
 	js_stack_lock_sql(sql, w->stack.id);
-	js_stream_take_sql(sql, w->id);
+	js_closed_take_sql(sql, w->id);
 	js_sql_add(sql,
 		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),cause=%u,reason=%x,done=done+%u,dead=dead+%u,"
 		   "running=NULL,newest=GREATEST(newest,%u),closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND "
@@ -557,7 +544,7 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");
 	js_sql_guard(sql, 1);
-	js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
+	js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
 	js_buf_free(&closed.text);
 	js_claim_close_sql(closing, sql);
 	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be

@@ -20,15 +20,6 @@
 
 /* -------------------------------------------------------------------------------------------------------- as text */
 
-static int order_by_attempt(const void *a, const void *b)
-{
-	const struct js_attempt_id *x = a, *y = b;
-
-	if (x->attempt != y->attempt)
-		return x->attempt < y->attempt ? -1 : 1;
-	return (x->entry > y->entry) - (x->entry < y->entry);
-}
-
 static int order_by_entry(const void *a, const void *b)
 {
 	const struct js_attempt_id *x = a, *y = b;
@@ -36,30 +27,6 @@ static int order_by_entry(const void *a, const void *b)
 	if (x->entry != y->entry)
 		return x->entry < y->entry ? -1 : 1;
 	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
-}
-
-void js_stream_write(struct js_buf *text, const struct jobstack_outcome *outcomes, size_t n)
-{
-	struct js_attempt_id *list = calloc(n + 1, sizeof(*list));
-	size_t got = 0, to;
-
-	js_buf_str(text, "");
-	text->failed |= list == NULL;
-	for (size_t i = 0; list != NULL && i < n; i++)
-		if (outcomes[i].verdict != JOBSTACK_UNSTARTED)
-			list[got++] = (struct js_attempt_id){outcomes[i].entry, outcomes[i].attempt};
-	if (got > 1)
-		qsort(list, got, sizeof(*list), order_by_attempt);
-	for (size_t i = 0; i < got; i = to) {
-		for (to = i + 1;
-		     to < got && list[to].attempt == list[i].attempt && list[to].entry == list[to - 1].entry + 1; to++)
-			;
-		js_buf_printf(text, "%" PRIu64, list[i].entry);
-		if (to - i > 1)
-			js_buf_printf(text, "-%" PRIu64, list[to - 1].entry);
-		js_buf_printf(text, ":%" PRIu64 ",", list[i].attempt);
-	}
-	free(list);
 }
 
 int js_stream_next(const char **text, struct js_stream_range *r)
@@ -123,38 +90,6 @@ int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, stru
 	return check_block(b, error);
 }
 
-uint64_t js_stream_second(int64_t us)
-{
-	return us < 0 ? 0 : us / JS_SECOND_US < JS_STREAM_FAR ? (uint64_t)(us / JS_SECOND_US) : JS_STREAM_FAR;
-}
-
-/* -------------------------------------------------------------------------------------------------- who writes it */
-
-void js_stream_take_sql(struct js_sql *sql, uint64_t worker)
-{
-	js_sql_stmt(sql,
-		    "SELECT closed,oldest,newest INTO @js_closed,@js_oldest,@js_newest FROM worker WHERE worker_id=%u "
-		    "FOR UPDATE",
-		    worker);
-	js_sql_count(sql, 1);
-}
-
-void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
-			 const struct js_stream_list *list, int older)
-{
-	const struct js_buf *text = &list->text;
-
-	sql->text.failed |= text->failed;
-	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) SELECT %u,%u,%u,", stack_id,
-		   worker, seq);
-	js_sql_add(sql, older ? "IF(@js_closed IS NULL,%u," : "%u,", list->oldest);
-	if (older)
-		js_sql_add(sql, "LEAST(@js_oldest,%u)),", list->oldest);
-	js_sql_add(sql, older ? "GREATEST(@js_newest,%u),CONCAT_WS('',@js_closed,%x)" : "%u,%x", list->newest,
-		   (const void *)text->data, text->len);
-	js_sql_stmt(sql, text->len > 0 ? "" : " FROM DUAL WHERE @js_closed IS NOT NULL");
-}
-
 /* ---------------------------------------------------------------------------------------------- making the blocks */
 
 /* What a block is made of: a piece of a worker's row (seq 0), or a row of `closed`. */
@@ -176,7 +111,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 
 	if (row == NULL) {
 		g->n = g->columns = 0;
-		g->oldest = JS_STREAM_FAR;
+		g->oldest = JS_CLOSED_FAR;
 		g->newest = 0;
 		js_buf_reset(&g->text);
 		return;
@@ -316,7 +251,7 @@ static int prune_blocks(struct jobstack *handle, uint64_t stack_id, uint64_t las
 
 int js_stream_prune(struct jobstack *handle, uint64_t stack_id, int64_t before_us, struct jobstack_error *error)
 {
-	uint64_t last = 0, rows = 0, newest = js_stream_second(before_us);
+	uint64_t last = 0, rows = 0, newest = js_closed_second(before_us);
 	int status;
 
 	/* as many blocks as there is to gather now: workers add to it all the time */

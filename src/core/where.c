@@ -6,7 +6,7 @@
 #include "core/where.h"
 
 #include "base/num.h"
-#include "core/item.h"
+#include "core/running.h"
 #include "core/set.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void put_entry(struct js_where *w, const struct js_set *set, uint64_t ent
 	w->state[at] = (unsigned char)(set->place.worker != 0 ? JOBSTACK_IS_RUNNING : 1u << set->place.class);
 	w->attempt[at] = set->place.attempt;
 	if (set->place.worker != 0) {
-		struct js_in_hand one = {entry, set->place.worker, js_item_since(set->running, entry)};
+		struct js_in_hand one = {entry, set->place.worker, js_running_since(set->running, entry)};
 
 		if (one.started_us < 0)
 			one.started_us = set->claimed_us;

@@ -84,7 +84,7 @@ static int read_newer(struct js_windows *windows, struct jobstack *handle, uint6
 {
 	struct finding f = {.to = windows, .second = second};
 
-	JS_TRY(read_live(windows, handle, stack, second, JS_STREAM_FAR, error));
+	JS_TRY(read_live(windows, handle, stack, second, JS_CLOSED_FAR, error));
 	do {
 		JS_TRY(js_db_nap(handle->db, 0, error));
 		JS_TRY(js_handle_ask(
@@ -147,14 +147,14 @@ int js_windows_since(struct js_windows *windows, struct jobstack *handle, const 
 		     int64_t since_us, struct jobstack_error *error)
 {
 	JS_TRY(no_marks(windows, stack, error));
-	return read_newer(windows, handle, stack->id, js_stream_second(since_us), error);
+	return read_newer(windows, handle, stack->id, js_closed_second(since_us), error);
 }
 
 int js_windows_before(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		      int64_t before_us, struct jobstack_error *error)
 {
 	JS_TRY(no_marks(windows, stack, error));
-	return read_older(windows, handle, stack->id, js_stream_second(before_us), error);
+	return read_older(windows, handle, stack->id, js_closed_second(before_us), error);
 }
 
 static int is_marked(const struct js_windows *r, uint64_t at)

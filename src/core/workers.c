@@ -3,7 +3,7 @@
  * The living workers of a stack, or those of a user in Slurm jobs.  Promise: one query, however many there are.
  */
 #include "core/identity.h"
-#include "core/item.h"
+#include "core/running.h"
 #include "core/worker.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static void find_longest(const char *running, int64_t now_us, struct jobstack_wo
 	int64_t start;
 
 	w->longest_us = -1;
-	while (js_item_next_running(&running, &entry, &start))
+	while (js_running_next(&running, &entry, &start))
 		if (entry > 0 && start > 0 && now_us - start > w->longest_us) {
 			w->longest = entry;
 			w->longest_us = now_us - start;
