@@ -117,7 +117,7 @@ done
 check 'no new stack' says 2 "a new stack can't be called \"a,b\": a comma separates names" jobstack push -s a,b /y
 for name in @ a,b; do
 	check "no new stack, where entries move: $name" says 2 "a new stack can't be called \"$name\"" jobstack requeue -s two --to "$name"
-	sql "INSERT INTO stack(name,lifo,created) VALUES('$name',0,UTC_TIMESTAMP(6))"
+	sql "INSERT INTO stack(name,popping_order,created) VALUES('$name',0,UTC_TIMESTAMP(6))"
 	is "... but one of before: $name" "$(jobstack push -s "$name" /y && jobstack list -s "$name" -t ready -o datapath)" $'1 pushed\n/y'
 	check '... which can go' prints 0 "dropped the stack \"$name\" with 1 entry" jobstack drop -s "$name" --yes
 done

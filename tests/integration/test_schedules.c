@@ -248,7 +248,7 @@ static void two_requeues(void **state)
 	make_dead("re", 3);
 	a = rival("re");
 	b = rival("re");
-	hold("dead WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of("re"));
+	hold("set_aside WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of("re"));
 	start(&a, do_requeue);
 	until_waiting(1);
 	start(&b, do_requeue);

@@ -33,7 +33,7 @@ static void two_moves(void **state)
 		make_dead(from[i], 3);
 		a = mover(from[i], to[i][0]);
 		b = mover(from[i], to[i][1]);
-		hold("dead WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of(from[i]));
+		hold("set_aside WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of(from[i]));
 		start(&a, do_move);
 		until_waiting(1);
 		start(&b, do_move);
@@ -61,7 +61,7 @@ static void move_and_requeue(void **state)
 		make_dead(from, 3);
 		m = mover(from, to);
 		r = rival(from);
-		hold("dead WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of(from));
+		hold("set_aside WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of(from));
 		start(first == 0 ? &m : &r, first == 0 ? do_move : do_requeue);
 		until_waiting(1);
 		start(first == 0 ? &r : &m, first == 0 ? do_requeue : do_move);
@@ -118,7 +118,7 @@ static void crosswise(void **state)
 		make_dead(up ? y : x, 2);
 		a = mover(x, y);
 		b = mover(y, x);
-		hold("dead WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of(x));
+		hold("set_aside WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of(x));
 		start(&a, do_move);
 		until_waiting(1);
 		start(&b, do_move);
@@ -176,7 +176,7 @@ static void move_and_unique_push(void **state)
 	OK(jobstack_push(h, "mu.to", &p.push, "/d/1", &e));
 	p.names = names;
 	p.names_n = 2;
-	hold("dead WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of("mu"));
+	hold("set_aside WHERE stack_id=%" PRIu64 " AND entry_id=2", id_of("mu"));
 	start(&a, do_move);
 	until_waiting(1);
 	start(&p, do_push);
