@@ -21,8 +21,8 @@ on() {
 }
 started() { (($(sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE name='$1'") == $2)); }
 more_than() { read -r finished _ < <(ledger "$1") && ((finished > $2)); }
-failures() { sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) JOIN worker USING(worker_id) WHERE name='$1' AND attempt.outcome>0 AND host='$2'"; }
-reason() { sql "SELECT worker.reason FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND host='$2'"; }
+failures() { sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) JOIN worker USING(worker_id) WHERE name='$1' AND attempt.outcome>0 AND node='$2'"; }
+reason() { sql "SELECT worker.reason FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND node='$2'"; }
 # seconds STACK FILES NODE...: runs so many files on these nodes, and prints how long it took
 seconds() {
 	local stack=$1 files=$2 began node

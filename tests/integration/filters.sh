@@ -71,7 +71,7 @@ echo /d/8 | jobstack push -q -s f
 jobstack pop -q -s f >/dev/null
 sql "UPDATE worker JOIN stack USING(stack_id) SET node=IF(kind=1,'n2','n1') WHERE name='f'"
 is '--node: where it was, or runs' "$(entries -s f --node n2),$(entries -s f --node n1),$(entries -s f --node n1,n2 -t all)" '8 ,2 3 4 5 6 ,8 1 7 2 3 4 5 6 '
-is '... by its host' "$(entries -s f --node "$(sql 'SELECT host FROM worker WHERE kind=1 ORDER BY worker_id DESC LIMIT 1')" -t running)" '8 '
+is '... by its host' "$(entries -s f --node "$(sql 'SELECT JSON_VALUE(identity,"$.host") FROM worker WHERE kind=1 ORDER BY worker_id DESC LIMIT 1')" -t running)" '8 '
 is 'what is dead because it failed is told once' "$(entries -s f -t dead,failed)" '2 3 4 5 6 '
 check 'nothing matches' says 1 'no entry of the stack "f" is running or dead and matches the other options: select' jobstack list -s f --match '/x/*'
 check '... in these states' says 1 'no entry of the stack "f" is in these states and matches the other options' jobstack list -s f -t 'done' --exit 3

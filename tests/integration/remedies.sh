@@ -42,7 +42,7 @@ sql "UPDATE jobstack_version SET version=12; INSERT INTO worker(token,stack_id,k
 	SELECT REPEAT('w',16),stack_id,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),60000000,1,'h' FROM stack WHERE name='stack'"
 check 'workers of an older schema' says 1 'would fail after the upgrade: worker [0-9]+ on h .*: let them end \(SIGTERM drains a worker\), then run `jobstack init` again' \
 	jobstack init
-sql "DELETE FROM worker WHERE host='h'"
+sql "DELETE FROM worker WHERE node='h'"
 check '... and without them' jobstack init -q --schema-dir "$JOBSTACK_SOURCE/tests/integration/made_up"
 
 # ------------------------------------------------------------------------------------------------------------- the worker
