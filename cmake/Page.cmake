@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The page of `jobstack report --html`.  Makes page_data.c of src/view/page.html, page.css and page.js: the page as far
+# The page of `jobstack report --html`.  Makes page_data.c of src/show/page.html, page.css and page.js: the page as far
 # as its data, and what stands behind them.  The page's policy permits only the style and the script that it has by its
 # build, and names them by their SHA-256.
 
@@ -22,7 +22,7 @@ function(hash_of_file file result)
 	set(${result} ${coded} PARENT_SCOPE)
 endfunction()
 
-set(page_dir ${PROJECT_SOURCE_DIR}/src/view)
+set(page_dir ${PROJECT_SOURCE_DIR}/src/show)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_dir}/page.html ${page_dir}/page.css
 	${page_dir}/page.js)
 file(READ ${page_dir}/page.html page)
@@ -41,7 +41,7 @@ foreach(part head tail)
 	string(HEX "${page_${part}}" page_${part})
 	string(REGEX REPLACE "(..)" "0x\\1," page_${part} "${page_${part}}")
 endforeach()
-file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/page_data.c CONTENT "#include \"view/page.h\"
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/page_data.c CONTENT "#include \"show/page.h\"
 const char view_page_head[] = {${page_head}0}, view_page_tail[] = {${page_tail}0};
 ")
-target_sources(js_view PRIVATE ${PROJECT_BINARY_DIR}/page_data.c)
+target_sources(js_show PRIVATE ${PROJECT_BINARY_DIR}/page_data.c)

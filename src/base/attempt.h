@@ -9,9 +9,9 @@
  *   COLUMN  in the database (NULL: not known), and in a spool
  *   FIELD   in `list -o`, export and JSON
  *   KIND    its type and unit, see enum js_kind
- *   FOUND   OUTCOME: whoever makes the outcome finds it; else where src/run/reap.c reads it when the command has ended:
- *           of struct rusage RUSAGE a number, RUSAGE_US a time; IO: behind this word in /proc/PID/io; SAMPLED: by
- *           src/run/sample.c, while the command runs; GIVEN: by the worker
+ *   FOUND   OUTCOME: whoever makes the outcome finds it; else where src/exec/reap.c reads it when the command has
+ * ended: of struct rusage RUSAGE a number, RUSAGE_US a time; IO: behind this word in /proc/PID/io; SAMPLED: by
+ *           src/exec/sample.c, while the command runs; GIVEN: by the worker
  *   SHOWN   in show's line "used": how it is separated from the figure before (two bytes), then the words, with % for
  *           the figure; NULL: it is not there
  *

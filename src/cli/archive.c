@@ -6,7 +6,7 @@
 #include "cli/archive.h"
 
 #include "base/file.h"
-#include "view/record.h"
+#include "show/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

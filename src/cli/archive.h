@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "view/fields.h"
+#include "show/fields.h"
 
 #include <sys/types.h>
 

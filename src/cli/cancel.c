@@ -6,7 +6,7 @@
 #include "cli/change.h"
 
 #include "base/clock.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 

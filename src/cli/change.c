@@ -7,8 +7,8 @@
 
 #include "base/num.h"
 #include "cli/item.h"
-#include "view/json.h"
-#include "view/words.h"
+#include "show/json.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "cli/command.h"
-#include "view/json.h"
-#include "view/text.h"
-#include "view/words.h"
+#include "frame/command.h"
+#include "show/json.h"
+#include "show/text.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

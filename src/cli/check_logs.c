@@ -7,11 +7,11 @@
 #include "cli/cli.h"
 
 #include "base/array.h"
-#include "cli/command.h"
-#include "view/json.h"
-#include "view/text.h"
-#include "run/logread.h"
-#include "run/spool.h"
+#include "frame/command.h"
+#include "show/json.h"
+#include "show/text.h"
+#include "exec/logread.h"
+#include "exec/spool.h"
 
 #include <ctype.h>
 #include <dirent.h>

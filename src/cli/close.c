@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 #include "cli/item.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

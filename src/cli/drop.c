@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "view/json.h"
-#include "insight/stack.h"
-#include "view/words.h"
+#include "show/json.h"
+#include "figures/stack.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

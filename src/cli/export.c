@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "cli/item.h"
-#include "view/record.h"
-#include "view/words.h"
+#include "show/record.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "cli/cli.h"
 
-#include "view/words.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

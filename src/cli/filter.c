@@ -7,8 +7,8 @@
 #include "base/glob.h"
 #include "base/num.h"
 #include "cli/item.h"
-#include "insight/facts.h"
-#include "run/program.h"
+#include "figures/facts.h"
+#include "exec/program.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -7,12 +7,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "cli/item.h"
-#include "insight/tally.h"
-#include "view/json.h"
-#include "view/record.h"
-#include "view/text.h"
-#include "view/version.h"
-#include "view/words.h"
+#include "figures/tally.h"
+#include "show/json.h"
+#include "show/record.h"
+#include "show/text.h"
+#include "show/version.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
  */
 #include "cli/why.h"
 
-#include "cli/again.h"
-#include "run/site.h"
-#include "watch/budget.h"
+#include "cli/last_start.h"
+#include "exec/site.h"
+#include "death/budget.h"
 
 #include <errno.h>
 #include <stdio.h>

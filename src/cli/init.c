@@ -3,12 +3,6 @@
  * jobstack init: creates or upgrades the schema, and says what it did.
  */
 #include "cli/cli.h"
-#include "process/child.h"
-
-const char *cli_schema_dir(void)
-{
-	return js_child_data_dir("schema", JS_SCHEMA_DIR, JS_SCHEMA_SOURCE_DIR);
-}
 
 static const char *dir;
 static const struct js_opt table[] = {CLI_OPTS_DATABASE,

@@ -6,7 +6,7 @@
  */
 #include "cli/input.h"
 
-#include "view/words.h"
+#include "show/words.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/num.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "view/fields.h"
+#include "show/fields.h"
 
 #define CLI_LEASE_WORDS "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
 

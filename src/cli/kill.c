@@ -10,9 +10,9 @@
 #include "base/home.h"
 #include "cli/filter.h"
 #include "cli/item.h"
-#include "process/proc.h"
-#include "view/amount.h"
-#include "view/words.h"
+#include "proc/proc.h"
+#include "show/amount.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "cli/filter.h"
 #include "cli/item.h"
-#include "insight/tally.h"
-#include "view/record.h"
-#include "view/term.h"
-#include "view/text.h"
-#include "view/words.h"
+#include "figures/tally.h"
+#include "show/record.h"
+#include "show/term.h"
+#include "show/text.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

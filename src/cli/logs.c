@@ -11,13 +11,13 @@
 #include "cli/filter.h"
 #include "cli/item.h"
 #include "cli/worker.h"
-#include "process/child.h"
-#include "process/proc.h"
-#include "run/kept.h"
-#include "run/tree.h"
-#include "view/term.h"
-#include "view/text.h"
-#include "view/words.h"
+#include "proc/child.h"
+#include "proc/proc.h"
+#include "exec/excerpt.h"
+#include "exec/tree.h"
+#include "show/term.h"
+#include "show/text.h"
+#include "show/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

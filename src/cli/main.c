@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/near.h"
-#include "cli/spec.h"
-#include "process/child.h"
+#include "frame/spec.h"
+#include "proc/child.h"
 
 #include <errno.h>
 #include <limits.h>

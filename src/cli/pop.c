@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/item.h"
-#include "run/site.h"
-#include "view/amount.h"
-#include "view/json.h"
+#include "exec/site.h"
+#include "show/amount.h"
+#include "show/json.h"
 #include "slurm/env.h"
-#include "watch/budget.h"
+#include "death/budget.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "cli/archive.h"
-#include "view/amount.h"
-#include "view/json.h"
-#include "view/words.h"
+#include "show/amount.h"
+#include "show/json.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "cli/input.h"
-#include "view/json.h"
-#include "view/words.h"
+#include "show/json.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "view/amount.h"
-#include "view/json.h"
-#include "view/words.h"
+#include "show/amount.h"
+#include "show/json.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

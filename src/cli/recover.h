@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "watch/watch.h"
+#include "death/death.h"
 
 struct cli_suspect;
 struct cli_recovery {

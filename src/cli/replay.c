@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "view/amount.h"
-#include "view/json.h"
-#include "run/spool.h"
+#include "show/amount.h"
+#include "show/json.h"
+#include "exec/spool.h"
 #include "cli/recover.h"
 
 #include <inttypes.h>

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/item.h"
-#include "run/site.h"
-#include "view/report.h"
-#include "view/report_io.h"
-#include "view/term.h"
+#include "exec/site.h"
+#include "show/report.h"
+#include "show/report_io.h"
+#include "show/term.h"
 
 #include <errno.h>
 #include <inttypes.h>

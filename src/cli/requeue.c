@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "cli/again.h"
+#include "cli/last_start.h"
 #include "cli/item.h"
 #include "cli/recover.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

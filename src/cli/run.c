@@ -7,16 +7,16 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "cli/again.h"
+#include "cli/last_start.h"
 #include "cli/input.h"
-#include "cli/origin.h"
-#include "view/amount.h"
-#include "view/json.h"
-#include "view/words.h"
+#include "cli/run_stack.h"
+#include "show/amount.h"
+#include "show/json.h"
+#include "show/words.h"
 #include "cli/worker.h"
-#include "insight/stack.h"
-#include "process/child.h"
-#include "run/worker_options.h"
+#include "figures/stack.h"
+#include "proc/child.h"
+#include "exec/worker_options.h"
 
 #include <errno.h>
 #include <inttypes.h>

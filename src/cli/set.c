@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "view/json.h"
+#include "show/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

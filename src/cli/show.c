@@ -6,14 +6,14 @@
 
 #include "base/clock.h"
 #include "cli/item.h"
-#include "insight/facts.h"
-#include "insight/tally.h"
-#include "view/json.h"
-#include "view/record.h"
-#include "view/rerun.h"
-#include "view/text.h"
-#include "view/version.h"
-#include "view/words.h"
+#include "figures/facts.h"
+#include "figures/tally.h"
+#include "show/json.h"
+#include "show/record.h"
+#include "show/rerun.h"
+#include "show/text.h"
+#include "show/version.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "view/json.h"
-#include "view/words.h"
+#include "show/json.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

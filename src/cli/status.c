@@ -8,14 +8,14 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/signal.h"
-#include "cli/again.h"
+#include "cli/last_start.h"
 #include "cli/why.h"
-#include "insight/stack.h"
-#include "view/amount.h"
-#include "view/json.h"
-#include "view/status.h"
-#include "view/term.h"
-#include "view/text.h"
+#include "figures/stack.h"
+#include "show/amount.h"
+#include "show/json.h"
+#include "show/status.h"
+#include "show/term.h"
+#include "show/text.h"
 
 #include <signal.h>
 #include <stdio.h>

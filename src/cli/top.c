@@ -4,8 +4,8 @@
  */
 #include "cli/cli.h"
 
-#include "process/child.h"
-#include "view/term.h"
+#include "proc/child.h"
+#include "show/term.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,12 +6,12 @@
 #include "cli/why.h"
 
 #include "base/clock.h"
-#include "view/json.h"
-#include "view/amount.h"
-#include "view/status.h"
-#include "view/term.h"
-#include "view/words.h"
-#include "insight/stack.h"
+#include "show/json.h"
+#include "show/amount.h"
+#include "show/status.h"
+#include "show/term.h"
+#include "show/words.h"
+#include "figures/stack.h"
 
 #include <inttypes.h>
 #include <stdio.h>

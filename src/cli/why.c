@@ -7,12 +7,12 @@
 #include "cli/why.h"
 
 #include "base/clock.h"
-#include "view/json.h"
-#include "view/amount.h"
-#include "view/status.h"
-#include "view/text.h"
-#include "view/words.h"
-#include "run/remedy.h"
+#include "show/json.h"
+#include "show/amount.h"
+#include "show/status.h"
+#include "show/text.h"
+#include "show/words.h"
+#include "frame/remedy.h"
 #include "slurm/query.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "insight/snapshot.h"
+#include "figures/snapshot.h"
 
 #include <jansson.h>
 
@@ -35,7 +35,7 @@ const char *cli_why_server(const struct insight_server *server, int64_t commit_u
 /* The same of workers that wait for their steps. */
 const char *cli_why_steps(const struct insight_steps *steps, char *words, size_t size);
 
-/* Where nobody works on STACK, whose jobs were submitted: adds to IDLE what Slurm says of them, as watch/budget.h. */
+/* Where nobody works on STACK, whose jobs were submitted: adds to IDLE what Slurm says of them, as death/budget.h. */
 void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *idle);
 
 /* Appends what to do about it, and never a command that has just failed. */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "cli/command.h"
+#include "frame/command.h"
 
 /* Appends to LINE this program with WORDS, the stack and the option file (or NULL, or ""). */
 void cli_own_line(struct cli_words *line, const struct cli *cli, const char *words, const char *option_file);

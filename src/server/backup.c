@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/command.h"
+#include "frame/command.h"
 #include "server/layout.h"
 #include "server/logfile.h"
 #include "server/program.h"

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
-#include "cli/sbatch.h"
+#include "frame/sbatch.h"
 #include "slurm/env.h"
 
 #include <glob.h>

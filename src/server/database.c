@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "server/backup.h"
 #include "server/chain.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "cli/cli.h"
+#include "frame/frame.h"
 #include "server/who.h"
 
 #include <stdint.h>

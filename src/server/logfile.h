@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/cli.h"
+#include "frame/frame.h"
 
 #include <stdint.h>
 

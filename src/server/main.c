@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/spec.h"
+#include "frame/spec.h"
 #include "server/chain.h"
 #include "server/options.h"
 

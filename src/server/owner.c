@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "process/proc.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/cli.h"
+#include "frame/frame.h"
 #include "server/layout.h"
 
 struct js_program {

@@ -18,9 +18,9 @@
  */
 #pragma once
 
-#include "cli/cli.h"
-#include "cli/command.h"
-#include "process/net.h"
+#include "frame/frame.h"
+#include "frame/command.h"
+#include "proc/net.h"
 #include "server/owner.h"
 #include "server/program.h"
 

@@ -4,8 +4,8 @@
  */
 #include "base/utf8.h"
 #include "server/chain.h"
-#include "view/amount.h"
-#include "view/json.h"
+#include "show/amount.h"
+#include "show/json.h"
 
 #include <stdio.h>
 #include <string.h>

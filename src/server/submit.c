@@ -5,8 +5,8 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "view/json.h"
-#include "cli/sbatch.h"
+#include "show/json.h"
+#include "frame/sbatch.h"
 #include "server/chain.h"
 #include "server/options.h"
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "jobstack/jobstack.h"
-#include "process/child.h"
+#include "proc/child.h"
 
 #include <sys/types.h>
 

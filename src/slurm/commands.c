@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "process/child.h"
+#include "proc/child.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
-#include "process/cgroup.h"
-#include "process/proc.h"
+#include "proc/cgroup.h"
+#include "proc/proc.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -65,7 +65,7 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 	env->array_job = get_text(get, "SLURM_ARRAY_JOB_ID", NULL);
 	env->array_task = get_text(get, "SLURM_ARRAY_TASK_ID", NULL);
 	if (env->array_task != NULL && env->array_task[strspn(env->array_task, "0123456789")] != '\0')
-		env->array_task = NULL; /* below another worker it is no number (run/env.h) */
+		env->array_task = NULL; /* below another worker it is no number (exec/env.h) */
 	env->step = get_text(get, "SLURM_STEP_ID", "SLURM_STEPID");
 	env->account = get_text(get, "SLURM_JOB_ACCOUNT", NULL);
 	env->qos = get_text(get, "SLURM_JOB_QOS", NULL);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "process/child.h"
+#include "proc/child.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "process/child.h"
+#include "proc/child.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/timeline.h"
-#include "insight/snapshot.h"
+#include "figures/snapshot.h"
 
 /* What is to be read: all stacks, one stack, one entry of it. */
 enum feed_view { FEED_STACKS, FEED_STACK, FEED_ENTRY, FEED_VIEWS };

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/bar.h"
-#include "view/amount.h"
-#include "view/status.h"
+#include "show/amount.h"
+#include "show/status.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/bar.h"
 #include "base/signal.h"
 #include "base/utf8.h"
-#include "view/term.h"
+#include "show/term.h"
 
 #include <locale.h>
 #include <poll.h>

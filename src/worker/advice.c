@@ -5,10 +5,10 @@
 #include "worker/advice.h"
 
 #include "base/error.h"
-#include "process/child.h"
-#include "run/env.h"
-#include "run/place.h"
-#include "run/remedy.h"
+#include "proc/child.h"
+#include "exec/env.h"
+#include "exec/placeholder.h"
+#include "frame/remedy.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "run/program.h"
+#include "exec/program.h"
 #include "worker/config.h"
 
 /* What to do about ERROR, to be put behind it: ": ..." or "". */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The commands that a worker runs: the slot of each of them, and what all slots share.  Only the thread that runs the
- * supervisor's loop touches this (worker/relay.h), except where something else is said.
+ * supervisor's loop touches this (worker/loop.h), except where something else is said.
  */
 #pragma once
 
 #include "base/clock.h"
-#include "process/mounts.h"
-#include "run/capture.h"
-#include "run/env.h"
-#include "run/packages.h"
-#include "run/persist.h"
-#include "run/program.h"
-#include "run/sample.h"
-#include "run/spawn.h"
+#include "proc/mounts.h"
+#include "exec/capture.h"
+#include "exec/env.h"
+#include "exec/packages.h"
+#include "exec/persist.h"
+#include "exec/program.h"
+#include "exec/sample.h"
+#include "exec/spawn.h"
 #include "worker/guard.h"
 #include "worker/mailbox.h"
 #include "worker/printer.h"
@@ -42,7 +42,7 @@ enum call {
 /* How a start ended. */
 enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_FULL, SLOT_GONE };
 
-/* The process of a slot whose command is persistent: it stays from entry to entry (run/persist.h). */
+/* The process of a slot whose command is persistent: it stays from entry to entry (exec/persist.h). */
 struct persistent {
 	struct js_persist *process;
 	const struct js_persist_answer *answer; /* to the entry whose outcome is being made; NULL: it ended without */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/num.h"
-#include "run/worker_options.h"
+#include "exec/worker_options.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "jobstack/jobstack.h"
-#include "run/site.h"
-#include "run/template.h"
+#include "exec/site.h"
+#include "exec/template.h"
 
 #include <regex.h>
 

@@ -5,7 +5,7 @@
 #include "worker/defer.h"
 
 #include "base/buf.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

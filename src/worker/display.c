@@ -7,11 +7,11 @@
 
 #include "base/bar.h"
 #include "base/clock.h"
-#include "process/proc.h"
-#include "view/amount.h"
-#include "view/term.h"
-#include "view/text.h"
-#include "view/words.h"
+#include "proc/proc.h"
+#include "show/amount.h"
+#include "show/term.h"
+#include "show/text.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "worker/state.h"
 
-/* Around each call that may hang (worker/relay.h).  entries_end_call does not return if the worker no longer waits for
+/* Around each call that may hang (worker/loop.h).  entries_end_call does not return if the worker no longer waits for
  * the call. */
 void entries_begin_call(struct supervisor *s, struct slot *slot, enum call call);
 void entries_end_call(struct supervisor *s, struct slot *slot);

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "view/record.h"
+#include "show/record.h"
 #include "worker/speaker.h"
 
 #include <errno.h>

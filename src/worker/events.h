@@ -7,8 +7,8 @@
 #pragma once
 
 #include "jobstack/jobstack.h"
-#include "run/packages.h"
-#include "run/site.h"
+#include "exec/packages.h"
+#include "exec/site.h"
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "slurm/env.h"
-#include "watch/budget.h"
+#include "death/budget.h"
 #include "worker/config.h"
 
 #include <stddef.h>

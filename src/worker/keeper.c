@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/signal.h"
-#include "run/reap.h"
-#include "run/tree.h"
+#include "exec/reap.h"
+#include "exec/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "worker/claimed.h"
 #include "worker/connection.h"
 #include "worker/events.h"
-#include "worker/facts.h"
+#include "worker/worker_facts.h"
 #include "worker/survey.h"
 
 /* If no command starts or ends in this time, what waits is returned. */

@@ -5,9 +5,9 @@
  */
 #include "base/error.h"
 #include "base/file.h"
-#include "run/tree.h"
+#include "exec/tree.h"
 #include "worker/advice.h"
-#include "worker/clash.h"
+#include "worker/same_files.h"
 #include "worker/recovery.h"
 #include "worker/run.h"
 #include "worker/speaker.h"

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "view/words.h"
+#include "show/words.h"
 
 #include <stdio.h>
 #include <string.h>

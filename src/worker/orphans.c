@@ -7,8 +7,8 @@
 #include "worker/orphans.h"
 
 #include "base/file.h"
-#include "process/proc.h"
-#include "run/tree.h"
+#include "proc/proc.h"
+#include "exec/tree.h"
 #include "worker/slot.h"
 
 #include <signal.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The outbox: outcomes that the database has not taken wait in a local file too (run/spool.h), so that nothing that may
- * happen to this process loses them.  A thread of its own writes them while the ledger waits for the database: those
- * that are under way in the ledger's step, then those in the mailbox, always in this order.
+ * The outbox: outcomes that the database has not taken wait in a local file too (exec/spool.h), so that nothing that
+ * may happen to this process loses them.  A thread of its own writes them while the ledger waits for the database:
+ * those that are under way in the ledger's step, then those in the mailbox, always in this order.
  */
 #pragma once
 
-#include "run/spool.h"
+#include "exec/spool.h"
 #include "worker/keeper.h"
 #include "worker/mailbox.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "process/proc.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>

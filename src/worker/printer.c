@@ -8,9 +8,9 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "run/capture.h"
-#include "view/text.h"
-#include "view/words.h"
+#include "exec/capture.h"
+#include "show/text.h"
+#include "show/words.h"
 #include "worker/speaker.h"
 
 #include <errno.h>

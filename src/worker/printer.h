@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "run/kept.h"
-#include "run/template.h"
+#include "exec/excerpt.h"
+#include "exec/template.h"
 #include "worker/config.h"
 #include "worker/mailbox.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The recovery of entries.  Promises: none is recovered from another worker without a proof of its death
- * (watch/watch.h); outcomes that a killed worker had written to its spool are delivered before its other entries are
+ * (death/death.h); outcomes that a killed worker had written to its spool are delivered before its other entries are
  * requeued, so that none of them is recorded as lost.
  */
 #include "worker/recovery.h"

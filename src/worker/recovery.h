@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "watch/budget.h"
-#include "watch/watch.h"
+#include "death/budget.h"
+#include "death/death.h"
 #include "worker/config.h"
 #include "worker/keeper.h"
 

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "view/picture.h"
-#include "view/term.h"
+#include "show/picture.h"
+#include "show/term.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The supervisor's state: what the files of its loop share.  Only the thread that runs the loop touches it
- * (worker/relay.h), except where something else is said.
+ * (worker/loop.h), except where something else is said.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "worker/display.h"
 #include "worker/keeper.h"
 #include "worker/orphans.h"
-#include "worker/relay.h"
+#include "worker/loop.h"
 
 struct supervisor {
 	/* given, before supervisor_run */

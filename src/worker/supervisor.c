@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The supervisor's loop.  Promises: it waits for nothing but events, since what may hang is done while another thread
- * can take the loop (worker/relay.h); signals are read before ends are judged, so that a command which was ended by the
+ * can take the loop (worker/loop.h); signals are read before ends are judged, so that a command which was ended by the
  * same signal as the worker does not count as failed.
  */
 #include "worker/supervisor.h"
 
 #include "base/error.h"
 #include "base/file.h"
-#include "worker/converse.h"
+#include "worker/persistent_loop.h"
 #include "worker/entries.h"
 #include "worker/orphans.h"
 #include "worker/slot.h"

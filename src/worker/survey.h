@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "watch/watch.h"
+#include "death/death.h"
 #include "worker/display.h"
 #include "worker/keeper.h"
 #include "worker/neighbours.h"

@@ -6,7 +6,7 @@
 #include "worker/timers.h"
 
 #include "base/num.h"
-#include "worker/converse.h"
+#include "worker/persistent_loop.h"
 #include "worker/entries.h"
 #include "worker/orphans.h"
 #include "worker/slot.h"

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "base/utf8.h"
 #include "fuzz/fuzz.h"
-#include "run/persist.h"
+#include "exec/persist.h"
 
 #define LONGER 8
 #define REPEAT 700 /* a line that says so is made longer: no fuzzer comes to a thousand bytes by itself */

@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "base/attempt.h"
 #include "fuzz/fuzz.h"
-#include "run/spool.h"
+#include "exec/spool.h"
 
 #include <inttypes.h>
 #include <zlib.h>

@@ -10,7 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "fuzz/fuzz.h"
-#include "run/template.h"
+#include "exec/template.h"
 
 #include <inttypes.h>
 
@@ -47,7 +47,7 @@ static struct js_template_values field_of(const struct js_template_values *v, un
 	return f;
 }
 
-/* What a placeholder gives, by the words of run/template.h. */
+/* What a placeholder gives, by the words of exec/template.h. */
 static void place(struct js_buf *out, const char *what, const struct js_template_values *v)
 {
 	const char *name = v->datapath;

@@ -8,7 +8,7 @@
 #include "integration/api.h"
 
 #include "base/num.h"
-#include "core/worker.h"
+#include "queue/worker.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "core/worker.h"
+#include "queue/worker.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The observer with its memory (src/watch) against a real server: who is silent for a whole lease on our own clock, and
+ * The observer with its memory (src/death) against a real server: who is silent for a whole lease on our own clock, and
  * who only seems so: to the server's clock, over a gap, or until a heart beats.
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
 
 #include "base/clock.h"
-#include "watch/watch.h"
+#include "death/death.h"
 
 #include <unistd.h>
 

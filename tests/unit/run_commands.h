@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the tests of src/run that start real commands share: a directory of their own, one slot, and waiting.
+ * What the tests of src/exec that start real commands share: a directory of their own, one slot, and waiting.
  */
 #ifndef TEST_RUN_H
 #define TEST_RUN_H
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "run/capture.h"
-#include "run/env.h"
-#include "run/reap.h"
-#include "run/spawn.h"
-#include "run/template.h"
+#include "exec/capture.h"
+#include "exec/env.h"
+#include "exec/reap.h"
+#include "exec/spawn.h"
+#include "exec/template.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/utf8.h"
-#include "process/proc.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <getopt.h>

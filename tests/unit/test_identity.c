@@ -4,7 +4,7 @@
  * give them; what somebody else has written does no harm.
  */
 #include "base/num.h"
-#include "core/identity.h"
+#include "queue/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

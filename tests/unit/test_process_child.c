@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/file.h"
-#include "process/child.h"
+#include "proc/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "process/mounts.h"
+#include "proc/mounts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

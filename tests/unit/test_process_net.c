@@ -4,7 +4,7 @@
  * over, so a signal must not be an answer.
  */
 #include "base/clock.h"
-#include "process/net.h"
+#include "proc/net.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -3,9 +3,9 @@
  * The protocol of persistent commands: requests, answers, and streams that come in any pieces; then real processes.
  */
 #define _GNU_SOURCE
-#include "run/persist.h"
+#include "exec/persist.h"
 #include "run_commands.h"
-#include "process/proc.h"
+#include "proc/proc.h"
 
 /* ------------------------------------------------------------------------------------------------------ requests */
 

@@ -4,8 +4,8 @@
  */
 #define _GNU_SOURCE
 #include "run_commands.h"
-#include "process/cgroup.h"
-#include "process/proc.h"
+#include "proc/cgroup.h"
+#include "proc/proc.h"
 
 /* ------------------------------------------------------------------------------------------ finding and starting */
 

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "base/attempt.h"
 #include "base/file.h"
-#include "run/spool.h"
+#include "exec/spool.h"
 
 #include <fcntl.h>
 #include <limits.h>

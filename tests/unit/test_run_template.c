@@ -4,10 +4,10 @@
  */
 #define _GNU_SOURCE
 #include "base/file.h"
-#include "run/env.h"
+#include "exec/env.h"
 #include "base/error.h"
-#include "run/template.h"
-#include "process/proc.h"
+#include "exec/template.h"
+#include "proc/proc.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

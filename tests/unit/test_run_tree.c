@@ -4,9 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
-#include "run/spawn.h"
-#include "run/tree.h"
-#include "process/proc.h"
+#include "exec/spawn.h"
+#include "exec/tree.h"
+#include "proc/proc.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  *
  * core without a server: messages made alike.
  */
-#include "core/similar.h"
+#include "history/similar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

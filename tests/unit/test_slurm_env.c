@@ -3,7 +3,7 @@
  * What the environment tells of a Slurm job, from environments made up here.
  */
 #define _GNU_SOURCE
-#include "process/cgroup.h"
+#include "proc/cgroup.h"
 #include "slurm/env.h"
 
 #include <sched.h>

@@ -2,8 +2,8 @@
  *
  * core without a server: lists of entries as text, spans as SQL, claims in memory.
  */
-#include "core/claim.h"
-#include "core/span.h"
+#include "queue/claim.h"
+#include "queue/span.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "base/num.h"
-#include "core/window.h"
+#include "history/window.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

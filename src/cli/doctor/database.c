@@ -6,12 +6,12 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "cli/host.h"
+#include "frame/host.h"
 #include "cli/why.h"
-#include "process/net.h"
-#include "run/worker_options.h"
-#include "view/amount.h"
-#include "view/words.h"
+#include "proc/net.h"
+#include "exec/worker_options.h"
+#include "show/amount.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <netdb.h>

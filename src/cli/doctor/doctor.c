@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/home.h"
-#include "cli/sbatch.h"
+#include "frame/sbatch.h"
 #include "slurm/env.h"
-#include "view/json.h"
+#include "show/json.h"
 
 #include <limits.h>
 #include <stdio.h>

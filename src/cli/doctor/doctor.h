@@ -13,8 +13,8 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "cli/command.h"
-#include "insight/server.h"
+#include "frame/command.h"
+#include "figures/server.h"
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_LEVELS };
 

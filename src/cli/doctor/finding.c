@@ -5,9 +5,9 @@
  */
 #include "cli/doctor/doctor.h"
 
-#include "view/json.h"
-#include "view/term.h"
-#include "view/text.h"
+#include "show/json.h"
+#include "show/term.h"
+#include "show/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "cli/command.h"
+#include "frame/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "cli/sbatch.h"
+#include "frame/sbatch.h"
 #include "slurm/query.h"
 
 #include <errno.h>

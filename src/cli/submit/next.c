@@ -8,8 +8,8 @@
 #include "cli/submit/submit.h"
 
 #include "cli/worker.h"
-#include "view/text.h"
-#include "view/words.h"
+#include "show/text.h"
+#include "show/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

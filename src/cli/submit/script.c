@@ -6,7 +6,7 @@
 #include "cli/submit/submit.h"
 
 #include "base/num.h"
-#include "cli/again.h"
+#include "cli/last_start.h"
 #include "cli/worker.h"
 
 #include <inttypes.h>

@@ -10,14 +10,14 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
-#include "view/json.h"
-#include "view/words.h"
-#include "cli/again.h"
-#include "cli/host.h"
+#include "show/json.h"
+#include "show/words.h"
+#include "cli/last_start.h"
+#include "frame/host.h"
 #include "cli/why.h"
 #include "cli/worker.h"
-#include "run/worker_options.h"
-#include "process/net.h"
+#include "exec/worker_options.h"
+#include "proc/net.h"
 
 #include <inttypes.h>
 #include <stdio.h>

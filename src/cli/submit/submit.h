@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/command.h"
-#include "cli/sbatch.h"
-#include "insight/stack.h"
+#include "frame/command.h"
+#include "frame/sbatch.h"
+#include "figures/stack.h"
 
 #include <stdint.h>
 

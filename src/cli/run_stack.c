@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The stack that belongs to a command.  Promise: other commands, directories and OS users have other stacks.
+ */
+#include "cli/run_stack.h"
+
+#include "base/home.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of a script for a shell, the program is its first word. */
+static void name_base(struct cli_origin *o, const char *program)
+{
+	size_t len = strcspn(program, " \t\n"), n = 0;
+	const char *end = program + len, *slash = memrchr(program, '/', len);
+
+	for (const char *p = slash != NULL ? slash + 1 : program; p < end && n + 1 < sizeof(o->base); p++)
+		if (isalnum((unsigned char)*p) || (n > 0 && strchr("._-+", *p) != NULL))
+			o->base[n++] = *p;
+	(void)snprintf(o->base + n, sizeof(o->base) - n, "%s", n == 0 ? "run" : "");
+}
+
+/* Does the command end with {} where that is the same as without? */
+static int ends_alike(char *const words[], size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (strchr(words[i], '{') != NULL)
+			return 0;
+	return n > 1 && strcmp(words[n - 1], "{}") == 0;
+}
+
+void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[], size_t n)
+{
+	js_buf_str(&o->text, js_home_user());
+	js_buf_char(&o->text, '\0');
+	js_buf_str(&o->text, dir);
+	for (size_t i = 0; i < n - (size_t)ends_alike(words, n); i++) {
+		js_buf_char(&o->text, '\0');
+		js_buf_str(&o->text, words[i]);
+	}
+	name_base(o, words[0]);
+}
+
+int cli_origin_find(struct cli *cli, struct cli_origin *o)
+{
+	o->pushed = (struct jobstack_bytes){o->text.data, o->text.len};
+	if (o->text.failed)
+		return cli_no_memory(cli);
+	cli->stack = o->name;
+	return jobstack_of_origin(cli->handle, o->pushed, o->base, o->name, &cli->error) < 0 ? cli_fail(cli) : 0;
+}

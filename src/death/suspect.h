@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The workers of one round, as the database has them, and what was found out about each.
+ */
+#pragma once
+
+#include "jobstack/jobstack.h"
+#include "death/budget.h"
+#include "death/death.h"
+
+#define JS_WATCH_REASON 256 /* as much of a reason as the database keeps, with the NUL */
+
+#define JS_WATCH_SILENT_US                                                                                             \
+	2000000 /* a worker with a later heartbeat is not missed, and Slurm is not asked about it                      \
+		 */
+
+struct js_suspect {
+	char stack[JOBSTACK_STACK_MAX + 1];
+	uint64_t worker, seq, running, pid;
+	int64_t pid_start, job_start_us, silent_us, lease_us, age_us;
+	uint32_t job, step; /* job 0: not in a job; step JS_SLURM_BATCH: in no step */
+	int by_script;
+	int connected;	  /* to the server, as far as that can be seen; -1: not known */
+	int asked;	  /* it is a reason for the question of ask.c */
+	unsigned unclear; /* Slurm may soon say more: 1: its end is under way; 2: Slurm lists it, but may lag behind */
+	int settled;	  /* it was recovered */
+	int ours;	  /* the worker's user is ours */
+	int lives;	  /* its process is here, or one of its commands: no further proof is sought */
+	int gone;	  /* its process was in the process table that we see, and is not there any more */
+	int session; /* and its number was not given to another process: the members of its session are its commands */
+	uint64_t command; /* a process of one of its commands that still runs here; 0: there is none */
+	char name[32];	  /* of that process */
+	int sure;	  /* that process may be killed */
+	int killable;	  /* in a dry run: else that process would be killed, and the worker recovered */
+	int ended;	  /* processes left by its commands were killed */
+	int runs_here;	  /* nothing is recovered here now, whatever proves its death */
+	char host[256], boot[64], node[256], cluster[128];
+	char noted[JS_WATCH_REASON]; /* what an earlier round stored */
+	enum jobstack_cause noted_cause;
+	char reason[JS_WATCH_REASON]; /* why it is known to be dead; "": it is not */
+	enum jobstack_cause cause;    /* of the death, or of what the hint says; NONE: no more is known */
+	char hint[JS_WATCH_REASON];   /* what else is known */
+};
+
+struct js_suspects {
+	struct js_suspect *at; /* by ascending number; those of other stacks behind them */
+	size_t n, room;
+	const char *stack; /* the round's */
+	uint64_t self;	   /* left out */
+	int others;	   /* those of other stacks are being read */
+	int memory;	   /* ran out */
+	char user[64];	   /* ours */
+	int64_t read_us;   /* when they were read, by the wall clock */
+	/* of ask.c */
+	char cluster[128];	 /* whose jobs are asked about */
+	int compared;		 /* it is that of the Slurm that answers */
+	struct js_permit permit; /* which this program took */
+	int proves;		 /* there is the module */
+	int unanswered;		 /* Slurm did not answer */
+	unsigned times;		 /* how often Slurm was asked in this round */
+	int64_t again_us;	 /* not 0: the proof is to be sought again after this time */
+};
+
+/* One round, and its caller's. */
+struct js_round {
+	struct jobstack *handle;
+	const char *stack;
+	const struct js_watch_options *options;
+	struct js_watch_result *result;
+	struct jobstack_error *error;
+};
+
+/* Reads all workers of the stack that have not ended.  Free them with js_suspects_free. */
+int js_suspects_read(const struct js_round *round, struct js_suspects *suspects);
+
+/* Adds those of other stacks that are in jobs of our user.  After an error there are none more. */
+int js_suspects_add_others(const struct js_round *round, struct js_suspects *suspects);
+void js_suspects_free(struct js_suspects *suspects);
+
+/* Returns whether it has been silent for longer than a live worker would be. */
+int js_suspect_is(const struct js_suspect *suspect);
+
+/* Returns whether a proof of its death should be sought: it may be gone, since it is silent and not connected, or a
+ * suspect. */
+int js_suspect_is_missed(const struct js_suspect *suspect);
+
+/* A proof of death that js_watch_confirm seeks.  It looks at all suspects, except those that have a REASON already, or
+ * are known to be alive (LIVES).  For a suspect that is dead it writes REASON; for others it may write HINT.  Returns 0
+ * also if it could find out nothing; negative with round->error: the round is over.  With suspects->again_us it is
+ * called again after that time, and the dead are recovered before. */
+typedef int js_watch_proof_fn(const struct js_round *round, struct js_suspects *suspects);
+
+js_watch_proof_fn js_watch_by_process; /* what /proc says; also kills what commands of the dead have left */
+js_watch_proof_fn js_watch_by_slurm;   /* what Slurm says */
+
+/* Returns whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and
+ * HINT say so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_watch_by_process can say more.
+ * Reads the process table once, and waits for nothing. */
+int js_watch_runs_here(struct js_suspect *suspect);

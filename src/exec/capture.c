@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What commands print.  Promise: a captured file never has a name that could be left behind, and a command's file
+ * is never one that an earlier command has written to.
+ */
+#include "exec/capture.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOLE (INT64_C(1) << 20) /* freeing less than this is not worth a call */
+#define ROOM 65536		/* where not even this can be written, the disk is full */
+#define FRESH_US 1000		/* a file's length is not read again within this time */
+
+struct js_capture {
+	char *dir;
+	int fd[2];	    /* stdout, stderr */
+	int64_t from[2];    /* what is before this has been kept */
+	int64_t seen[2];    /* how long they were at the last look */
+	int64_t looked_us;  /* when the last look was, by CLOCK_MONOTONIC */
+	int64_t holes[2];   /* disk space before this is freed */
+	int64_t limit[2];   /* 0: none */
+	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
+	int64_t trimmed[2]; /* how long they were when they were last trimmed */
+	int solid;	    /* the file system makes no holes */
+};
+
+int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error)
+{
+	*made = calloc(1, sizeof(**made));
+	if (*made == NULL)
+		return js_error_memory(error);
+	(*made)->fd[0] = (*made)->fd[1] = -1;
+	(*made)->dir = strdup(dir);
+	if ((*made)->dir == NULL) {
+		free(*made);
+		*made = NULL;
+		return js_error_memory(error);
+	}
+	return 0;
+}
+
+void js_capture_free(struct js_capture *capture)
+{
+	int saved = errno;
+
+	if (capture == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (capture->fd[i] >= 0)
+			(void)close(capture->fd[i]);
+	free(capture->dir);
+	free(capture);
+	errno = saved;
+}
+
+/* Where the file system has no files without a name: one whose name is taken away at once. */
+static int open_and_unlink(const char *dir)
+{
+	struct js_buf name = {0};
+	int fd = -1;
+
+	js_buf_printf(&name, "%s/jobstack-XXXXXX", dir);
+	if (name.failed)
+		errno = ENOMEM;
+	else
+		fd = mkostemp(name.data, O_APPEND | O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(name.data);
+	js_buf_free(&name);
+	return fd;
+}
+
+int js_capture_temporary(const char *dir)
+{
+	int fd;
+
+	do
+		fd = open(dir, O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+		fd = open_and_unlink(dir);
+	return fd;
+}
+
+int js_capture_full(const struct js_capture *capture, const char *dir, struct jobstack_error *error)
+{
+	static const char block[ROOM];
+	int fd = js_capture_temporary(dir != NULL ? dir : capture->dir), bad;
+	int64_t at = 0;
+
+	bad = fd < 0 || js_file_write_at(fd, block, sizeof(block), &at) != 0 ? errno : 0;
+	if (fd >= 0 && close(fd) != 0 && bad == 0) /* NFS writes only now */
+		bad = errno;
+	errno = bad;
+	if (bad != ENOSPC && bad != EDQUOT)
+		return 0;
+	return dir != NULL
+		       ? js_error_file(error, "nothing can be written in %s", dir)
+		       : js_error_file(error,
+				       "TMPDIR must have space for the output of commands: empty it, or set another "
+				       "TMPDIR; in %s",
+				       capture->dir);
+}
+
+static int look_at_size(struct js_capture *c, int i)
+{
+	struct stat st;
+
+	if (c->fd[i] < 0)
+		return 0;
+	if (fstat(c->fd[i], &st) != 0)
+		return -1;
+	c->seen[i] = (int64_t)st.st_size;
+	if (c->gone[i] > c->seen[i])
+		c->gone[i] = c->seen[i];
+	return 0;
+}
+
+int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
+{
+	/* in a busy slot the next command begins at once: the length from the last look is still valid */
+	int fresh = js_clock_mono_us() - capture->looked_us < FRESH_US;
+
+	for (int i = 0; i < 2; i++) {
+		if (capture->fd[i] >= 0 && (fresh || look_at_size(capture, i) == 0) && capture->seen[i] == 0)
+			continue;
+		if (capture->fd[i] >= 0)
+			(void)close(capture->fd[i]);
+		capture->fd[i] = js_capture_temporary(capture->dir);
+		capture->from[i] = capture->seen[i] = capture->holes[i] = capture->gone[i] = capture->trimmed[i] = 0;
+		if (capture->fd[i] < 0)
+			return js_error_file(error, "can't make a temporary file in %s", capture->dir);
+	}
+	capture->looked_us = 0; /* what the command writes has not been seen */
+	*out = capture->fd[0];
+	*err = capture->fd[1];
+	return 0;
+}
+
+void js_capture_files(const struct js_capture *capture, int *out, int *err)
+{
+	*out = capture->fd[0];
+	*err = capture->fd[1];
+}
+
+void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err)
+{
+	capture->limit[0] = out;
+	capture->limit[1] = err;
+}
+
+int js_capture_trim(struct js_capture *c)
+{
+	struct stat st;
+	int busy = 0;
+
+	for (int i = 0; i < 2; i++) {
+		int64_t first = c->from[i] + c->limit[i] / 2, last;
+
+		if (c->limit[i] == 0 || c->solid || c->fd[i] < 0 || fstat(c->fd[i], &st) != 0)
+			continue;
+		busy |= (int64_t)st.st_size - c->trimmed[i] >= HOLE;
+		c->trimmed[i] = (int64_t)st.st_size;
+		if (c->gone[i] > c->trimmed[i]) /* its command has cut it */
+			c->gone[i] = c->trimmed[i];
+		first = c->gone[i] > first ? c->gone[i] : first;
+		last = c->trimmed[i] - (c->limit[i] - c->limit[i] / 2);
+		if (last - first < HOLE)
+			continue;
+		if (fallocate(c->fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
+			      (off_t)(last - first)) == 0)
+			c->gone[i] = last;
+		else
+			c->solid = errno == EOPNOTSUPP || errno == ENOSYS;
+	}
+	return busy;
+}
+
+static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
+{
+	int64_t len = c->seen[i] > c->from[i] ? c->seen[i] - c->from[i] : 0; /* shorter: its command has cut it */
+
+	return js_kept_choose(kept, c->fd[i], c->from[i], c->fd[i] < 0 ? 0 : len, c->limit[i], c->gone[i]);
+}
+
+int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
+{
+	int64_t now = js_clock_mono_us();
+
+	capture->looked_us = 0; /* until both have been read */
+	for (int i = 0; i < 2; i++)
+		if (look_at_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
+			return -1;
+	capture->looked_us = now;
+	return 0;
+}
+
+size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_KEPT_TAIL])
+{
+	struct js_kept kept;
+
+	return choose_kept(capture, which, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
+}
+
+void js_capture_next(struct js_capture *capture)
+{
+	for (int i = 0; i < 2; i++) {
+		capture->from[i] = capture->seen[i];
+		capture->gone[i] = 0;
+		if (capture->holes[i] > capture->from[i])
+			capture->holes[i] = 0;
+		if (capture->from[i] - capture->holes[i] < HOLE)
+			continue;
+		(void)fallocate(capture->fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)capture->holes[i],
+				(off_t)(capture->from[i] - capture->holes[i]));
+		capture->holes[i] = capture->from[i];
+	}
+}
+
+int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
+{
+	struct js_kept kept[2];
+
+	if (js_capture_look(capture, kept) != 0 || js_kept_copy(&kept[which], to, NULL) < 0)
+		return js_error_file(error, "can't write the entry's own file");
+	capture->from[which] = capture->seen[which];
+	return 0;
+}
+
+/* A link is followed only if it is the user's own, or root's: another user could make it point to any file of this
+ * user, which would be overwritten. */
+static int open_own(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, fd = open(path, flags | O_NOFOLLOW, 0666);
+	struct stat st;
+
+	if (fd < 0 && errno == ELOOP && lstat(path, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0))
+		fd = open(path, flags, 0666);
+	return fd;
+}
+
+int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
+{
+	const char *slash = strrchr(path, '/');
+	int tries = 0;
+
+	for (;;) {
+		*fd = open_own(path);
+		if (*fd >= 0)
+			return 0;
+		if (errno == EINTR)
+			continue;
+		if (errno != ENOENT || slash == NULL || slash == path || tries++ > 0)
+			break;
+		if (js_file_make_parent(path, 0777) != 0)
+			return js_error_file(error, "can't make the directory %.*s", (int)(slash - path), path);
+	}
+	return errno == ELOOP ? js_error_set(error, JOBSTACK_EFILE,
+					     "can't write %s: it is a symbolic link of another user", path)
+			      : js_error_file(error, "can't write %s", path);
+}

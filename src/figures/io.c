@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The ten findings.  What concerns attempts comes from the tally, what concerns files from a sample.  Promise: memory
+ * does not grow with their number.
+ */
+#include "figures/io.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "figures/facts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LARGEST 0x1p62	/* of a sum that is converted */
+#define LEAST_IN_HOUR 5 /* attempts, for an hour to count */
+
+struct interval {
+	int64_t from, to;
+};
+
+/* What the sample shows. */
+struct sample {
+	uint64_t files, kind[INSIGHT_KINDS], shared, chained;
+	uint64_t sequences[2], in_sequences[2];	     /* of reading and of writing runs */
+	struct js_sketch gaps_us, bytes_cv, took_cv; /* cv: in millionths */
+	struct interval *done;
+	size_t done_n, done_room;
+	int failed;
+};
+
+static void put(struct insight_finding *f, const char *name, double value)
+{
+	f->number[f->n].name = name;
+	f->number[f->n++].value = value;
+}
+
+static void sample_reuse(struct sample *s, const struct jobstack_file *file)
+{
+	double read = 0, written = 0;
+	const char *writer = NULL;
+	int shared = 0, chained = 0, last = -1;
+
+	for (size_t i = 0; i < file->n; i++) {
+		const struct jobstack_run *run = &file->run[i];
+		int kind = insight_kind(run->read_bytes, run->write_bytes);
+		int way = run->read_bytes < run->write_bytes;
+
+		shared |= run->stack != file->run[0].stack;
+		if (i > 0 && run[-1].outcome == JOBSTACK_DONE && run->started_us >= 0 && run[-1].started_us >= 0)
+			js_sketch_add(&s->gaps_us, run->started_us - run[-1].started_us);
+		if (kind < 0)
+			continue;
+		read += (double)run->read_bytes;
+		written += (double)run->write_bytes;
+		s->sequences[way] += way != last;
+		s->in_sequences[way]++;
+		last = way;
+		if (kind == INSIGHT_WRITES && writer == NULL)
+			writer = run->stack;
+		chained |= kind == INSIGHT_READS && writer != NULL && run->stack != writer;
+	}
+	if (last >= 0)
+		s->kind[insight_kind((int64_t)fmin(read, LARGEST), (int64_t)fmin(written, LARGEST))]++;
+	s->files++;
+	s->shared += (uint64_t)shared;
+	s->chained += (uint64_t)chained;
+}
+
+static int take_file(void *ctx, const struct jobstack_file *file)
+{
+	struct insight_spread bytes = {0}, took = {0};
+	struct sample *s = ctx;
+
+	sample_reuse(s, file);
+	for (size_t i = 0; i < file->n && !s->failed; i++) {
+		const struct jobstack_run *run = &file->run[i];
+
+		if (run->outcome != JOBSTACK_DONE || run->started_us < 0 || run->ended_us <= run->started_us)
+			continue;
+		insight_spread_add(&took, (double)(run->ended_us - run->started_us));
+		if (run->read_bytes >= 0 && run->write_bytes >= 0)
+			insight_spread_add(&bytes, (double)run->read_bytes + (double)run->write_bytes);
+		s->failed = js_array_grow(&s->done, &s->done_room, s->done_n + 1, sizeof(*s->done)) != 0;
+		if (!s->failed)
+			s->done[s->done_n++] = (struct interval){run->started_us, run->ended_us};
+	}
+	if (insight_spread_cv(&took) >= 0)
+		js_sketch_add(&s->took_cv, llround(insight_spread_cv(&took) * 1e6));
+	if (insight_spread_cv(&bytes) >= 0)
+		js_sketch_add(&s->bytes_cv, llround(insight_spread_cv(&bytes) * 1e6));
+	return s->failed;
+}
+
+static double quantile(const struct js_sketch *s, double q, double unit)
+{
+	return s->n == 0 ? -1 : (double)js_sketch_quantile(s, q) / unit;
+}
+
+static double ratio(uint64_t part, uint64_t whole)
+{
+	return whole == 0 ? -1 : (double)part / (double)whole;
+}
+
+/* 1, 2 and 6 */
+static void find_bytes(struct insight_finding *f, const struct insight_tally *t, const struct sample *s)
+{
+	uint64_t n = t->kind[INSIGHT_READS] + t->kind[INSIGHT_WRITES] + t->kind[INSIGHT_BOTH],
+		 files = s->kind[INSIGHT_READS] + s->kind[INSIGHT_WRITES] + s->kind[INSIGHT_BOTH];
+
+	if (n == 0)
+		f[0].why = f[1].why = f[5].why = "no attempt is known to have read or written at least 64 KiB";
+	else if (t->kind[INSIGHT_BOTH] == n)
+		f[5].why = "no attempt is read-heavy or write-heavy";
+	put(&f[0], "attempts", (double)n);
+	for (int k = 0; k < INSIGHT_KINDS; k++)
+		put(&f[0], ((const char *const[]){"read_heavy", "write_heavy", "both"})[k], ratio(t->kind[k], n));
+	for (int k = 0; k < INSIGHT_KINDS; k++)
+		put(&f[0], ((const char *const[]){"files_read_heavy", "files_write_heavy", "files_both"})[k],
+		    ratio(s->kind[k], files));
+	put(&f[1], "only_read", ratio(t->one_way[INSIGHT_READS], n));
+	put(&f[1], "only_written", ratio(t->one_way[INSIGHT_WRITES], n));
+	put(&f[5], "read_median", quantile(&t->kind_bytes[INSIGHT_READS], .5, 1));
+	put(&f[5], "read_p95", quantile(&t->kind_bytes[INSIGHT_READS], .95, 1));
+	put(&f[5], "written_median", quantile(&t->kind_bytes[INSIGHT_WRITES], .5, 1));
+	put(&f[5], "written_p95", quantile(&t->kind_bytes[INSIGHT_WRITES], .95, 1));
+}
+
+/* 3, 4, 5 and 10 */
+static void find_reuse(struct insight_finding *f, const struct sample *s, size_t stacks)
+{
+	if (s->gaps_us.n == 0)
+		f[2].why = "no file has two runs that were done (retries of a failure don't count)";
+	put(&f[2], "intervals", (double)s->gaps_us.n);
+	put(&f[2], "median", quantile(&s->gaps_us, .5, 1e6));
+	put(&f[2], "p90", quantile(&s->gaps_us, .9, 1e6));
+	if (s->gaps_us.n == 0 || s->sequences[0] + s->sequences[1] == 0)
+		f[3].why = "no file has two done runs that moved at least 64 KiB";
+	put(&f[3], "reading", ratio(s->in_sequences[0], s->sequences[0]));
+	put(&f[3], "writing", ratio(s->in_sequences[1], s->sequences[1]));
+	if (stacks < 2 || s->files == 0)
+		f[4].why = s->files == 0 ? "no file was processed"
+					 : "only one stack was given. Name all that share files, such as `jobstack "
+					   "report --io A B`";
+	put(&f[4], "shared", ratio(s->shared, s->files));
+	put(&f[4], "written_then_read", ratio(s->chained, s->files));
+	if (s->took_cv.n == 0)
+		f[9].why = "no file has two runs that were done";
+	put(&f[9], "files", (double)s->took_cv.n);
+	put(&f[9], "bytes_variation", quantile(&s->bytes_cv, .5, 1e6));
+	put(&f[9], "time_variation", quantile(&s->took_cv, .5, 1e6));
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* 8: groups of attempts that began before the first of the group ended. */
+static void find_together(struct insight_finding *f, struct sample *s)
+{
+	struct insight_spread all = {0}, groups = {0};
+
+	if (s->done_n > 0)
+		qsort(s->done, s->done_n, sizeof(*s->done), compare_starts);
+	for (size_t at = 0, next; at < s->done_n; at = next) {
+		struct insight_spread took = {0};
+
+		for (next = at; next < s->done_n && (next == at || s->done[next].from < s->done[at].to); next++) {
+			insight_spread_add(&took, (double)(s->done[next].to - s->done[next].from));
+			insight_spread_add(&all, (double)(s->done[next].to - s->done[next].from));
+		}
+		if (took.n > 1)
+			insight_spread_add(&groups, insight_spread_cv(&took));
+	}
+	if (groups.n == 0)
+		f->why = "no two attempts of the sample ran at the same time";
+	put(f, "groups", (double)groups.n);
+	put(f, "variation", groups.n > 0 ? groups.mean : -1);
+	put(f, "variation_of_all", insight_spread_cv(&all));
+}
+
+/* 9 */
+static void find_hours(struct insight_finding *f, const struct insight_tally *t)
+{
+	struct insight_spread mean = {0}, cv = {0};
+	int fast = -1, slow = -1;
+	double products = 0;
+
+	for (int h = 0; h < 24; h++) {
+		if (t->took[h].n < LEAST_IN_HOUR)
+			continue;
+		insight_spread_add(&mean, t->took[h].mean);
+		insight_spread_add(&cv, insight_spread_cv(&t->took[h]));
+		fast = fast < 0 || t->took[h].mean < t->took[fast].mean ? h : fast;
+		slow = slow < 0 || t->took[h].mean > t->took[slow].mean ? h : slow;
+	}
+	for (int h = 0; h < 24; h++)
+		if (t->took[h].n >= LEAST_IN_HOUR)
+			products += (t->took[h].mean - mean.mean) * (insight_spread_cv(&t->took[h]) - cv.mean);
+	if (mean.n < 3) {
+		f->why = "done attempts began in fewer than three hours of the day";
+		return;
+	}
+	put(f, "fastest_hour", fast);
+	put(f, "fastest_mean", t->took[fast].mean / 1e6);
+	put(f, "slowest_hour", slow);
+	put(f, "slowest_mean", t->took[slow].mean / 1e6);
+	put(f, "variation", cv.mean);
+	put(f, "correlation", mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
+}
+
+/* 7.  A file system has the same number in each stack. */
+static int find_mounts(struct jobstack *handle, struct insight_io *io, const struct insight_tally *t,
+		       struct jobstack_error *error)
+{
+	struct insight_finding *f = &io->finding[6];
+	size_t n = 0, least = 0, most = 0;
+	int status = 0;
+
+	for (; n < INSIGHT_FACTS && t->mount[n].number != 0; n++) {
+		least = t->mount[n].bytes < t->mount[least].bytes ? n : least;
+		most = t->mount[n].bytes > t->mount[most].bytes ? n : most;
+	}
+	if (n < 2)
+		f->why = n == 0 ? "no attempt's file system is known" : "all attempts used one file system";
+	put(f, "file_systems", (double)n);
+	put(f, "least", t->mount[least].bytes);
+	put(f, "most", t->mount[most].bytes);
+	for (size_t i = 0; i < io->stacks_n && status == 0 && n > 1; i++) {
+		struct insight_facts facts = {.n = 0};
+
+		status = insight_facts_read(&facts, handle, io->stacks[i], error);
+		for (int k = 0; k < 2; k++) {
+			const char *text =
+				insight_facts_text(&facts, JOBSTACK_FACT_MOUNT, t->mount[k == 0 ? least : most].number);
+
+			if (text != NULL)
+				(void)snprintf(io->mount[k], INSIGHT_WORDS, "%s", text);
+			insight_share_mount(io->shared, io->mount[k]);
+		}
+		insight_facts_free(&facts);
+	}
+	return status;
+}
+
+int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_progress_fn *progress, void *ctx,
+		    struct jobstack_error *error)
+{
+	struct insight_pass pass = {io->tally == NULL ? insight_tally_new() : NULL, progress, ctx};
+	const struct insight_tally *tally = io->tally == NULL ? pass.tally : io->tally;
+	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;
+	struct jobstack_files_options some = JOBSTACK_FILES_OPTIONS_INIT;
+	struct sample *s = calloc(1, sizeof(*s));
+	int status = s == NULL || tally == NULL ? js_error_memory(error) : 0;
+
+	all.no_datapath = 1;
+	for (size_t i = 0; i < io->stacks_n && status == 0 && pass.tally != NULL; i++)
+		status = insight_tally_read(handle, io->stacks[i], &all, &pass, error);
+	some.stacks = io->stacks;
+	some.stacks_n = io->stacks_n;
+	some.most = INSIGHT_IO_SAMPLE;
+	JS_THEN(status, jobstack_index(handle, NULL, NULL, error));
+	if (status == JOBSTACK_EPERM && s != NULL) { /* an account that may only read */
+		js_error_clear(error);
+		io->unindexed = 1;
+		status = 0;
+	}
+	JS_THEN(status, jobstack_files(handle, &some, take_file, s, &io->share, error));
+	if (s != NULL && s->failed) {
+		js_error_clear(error);
+		status = js_error_memory(error);
+	}
+	if (status == 0) {
+		io->files = s->files;
+		io->gaps_us = s->gaps_us;
+		find_bytes(io->finding, tally, s);
+		find_reuse(io->finding, s, io->stacks_n);
+		find_together(&io->finding[7], s);
+		find_hours(&io->finding[8], tally);
+		status = find_mounts(handle, io, tally, error);
+	}
+	insight_tally_free(pass.tally);
+	free(s != NULL ? s->done : NULL);
+	free(s);
+	return status;
+}

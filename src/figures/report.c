@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The figures of a report.  Promise: each number that it advises to request is on the safe side of what was measured,
+ * and is a round number.
+ */
+#include "figures/report.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SURE 3.0 /* standard errors */
+#define MINUTE (60 * JS_SECOND_US)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define MIB UINT64_C(1024) /* in KiB */
+
+/* Rounds up to a multiple of STEP, if the number is at most BELOW (0: any number). */
+struct rounding {
+	uint64_t below, step;
+};
+
+static uint64_t round_up(uint64_t n, const struct rounding *r)
+{
+	while (r->below != 0 && n > r->below)
+		r++;
+	return n == 0 ? r->step : (n + r->step - 1) / r->step * r->step;
+}
+
+static const struct rounding wall[] = {{HOUR, 5 * MINUTE}, {6 * HOUR, 15 * MINUTE}, {48 * HOUR, HOUR}, {0, 6 * HOUR}};
+static const struct rounding limit[] = {
+	{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
+static const struct rounding size[] = {{1024 * MIB, 64 * MIB}, {8192 * MIB, 256 * MIB}, {0, 1024 * MIB}};
+
+static uint64_t larger(double a, double b)
+{
+	return (uint64_t)(a > b ? a : b);
+}
+
+/* Memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.  Entries that
+ * need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
+static void advise_memory(struct insight_advice *a, const struct insight_tally *t)
+{
+	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
+
+	if (t->rss_kib.n == 0)
+		return;
+	a->mem_kib = round_up(larger(1.2 * p99, max <= 2 * p99 ? 1.1 * max : 0), size);
+	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
+}
+
+/* Wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at most a day,
+ * which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half an entry per
+ * slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a fifth. */
+static void advise_time(struct insight_advice *a, const struct insight_tally *t, int64_t within_us)
+{
+	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
+	double mean = 10 * js_sketch_mean(&t->done_us);
+
+	us = larger((double)us, mean < (double)DAY ? mean : (double)DAY);
+	if (within_us > 0)
+		us = larger((double)us, 1.2 * (double)within_us);
+	a->time_us = (int64_t)round_up(us, wall);
+	a->timeout_us = (int64_t)round_up(larger(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
+}
+
+/* LEFT: how many entries have not ended.  WITHIN_US: the wanted wall time, or -1. */
+static void make_advice(struct insight_advice *a, const struct insight_tally *t, uint64_t left, int64_t within_us)
+{
+	double busy = t->cpu_of_us > 0 ? t->cpu_us / t->cpu_of_us : 0;
+
+	memset(a, 0, sizeof(*a));
+	a->slots = t->slots > 0 ? t->slots : 1;
+	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
+	a->known = t->done_us.n > 0;
+	a->few = t->done_us.n < INSIGHT_FEW;
+	advise_memory(a, t);
+	if (!a->known)
+		return;
+	a->longest_us = (int64_t)t->done_us.max;
+	a->p99_us = (int64_t)js_sketch_quantile(&t->done_us, 0.99);
+	a->are_left = left > 0;
+	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
+	a->work_us = insight_time(t->us) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
+	advise_time(a, t, within_us);
+}
+
+/* At the end some slots are idle while others finish their last entry; the p99 is taken as the time that this lasts. */
+uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_us)
+{
+	double usable = (double)(within_us - a->p99_us), n;
+
+	if (!a->known || within_us <= a->longest_us || usable <= 0)
+		return 0;
+	n = a->work_us / ((double)a->slots * usable);
+	if (n > (double)a->entries / a->slots)
+		n = (double)a->entries / a->slots; /* no more slots than entries */
+	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
+}
+
+int64_t insight_advice_takes(const struct insight_advice *a, uint64_t workers)
+{
+	return (int64_t)(a->work_us / ((double)a->slots * (double)workers)) + a->p99_us;
+}
+
+int insight_report_so_far(const struct insight_report *r)
+{
+	return insight_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
+}
+
+uint64_t insight_report_workers(const struct insight_report *r)
+{
+	return r->wanted_us >= 0 ? insight_advice_workers(&r->advice, r->wanted_us) : 0;
+}
+
+size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar bar[INSIGHT_BARS])
+{
+	static const int64_t s = JS_SECOND_US;
+	const int64_t edge[INSIGHT_BARS + 1] = {0,	   1000,       2000,	   5000,	10000,	   20000,
+						50000,	   100000,     200000,	   500000,	s,	   2 * s,
+						5 * s,	   10 * s,     30 * s,	   60 * s,	120 * s,   300 * s,
+						600 * s,   1800 * s,   3600 * s,   7200 * s,	18000 * s, 43200 * s,
+						86400 * s, 172800 * s, 604800 * s, 2592000 * s, INT64_MAX};
+	size_t n = 0;
+
+	for (; n < INSIGHT_BARS && us->n > 0 && (uint64_t)edge[n] <= us->max; n++)
+		bar[n] = (struct insight_bar){edge[n], edge[n + 1],
+					      js_sketch_between(us, (uint64_t)edge[n], (uint64_t)edge[n + 1] - 1)};
+	return n;
+}
+
+uint64_t insight_report_request(const struct insight_report *r, struct insight_advice *a, int64_t *within_us)
+{
+	static const int64_t minutes[] = {10, 60, 8 * 60, 24 * 60};
+	uint64_t left = insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0, workers = 0;
+
+	*a = r->advice;
+	*within_us = r->wanted_us;
+	if (r->wanted_us >= 0)
+		return insight_report_workers(r);
+	for (size_t i = 0; i < 4 && (workers == 0 || workers > r->tally->node_n); i++) {
+		*within_us = minutes[i] * 60 * JS_SECOND_US;
+		make_advice(a, r->tally, left, *within_us);
+		workers = insight_advice_workers(a, *within_us);
+	}
+	if (workers == 0)
+		*a = r->advice;
+	return workers;
+}
+
+size_t insight_report_steps(const struct insight_report *r, struct insight_step step[INSIGHT_REPORT_STEPS],
+			    int64_t *step_us)
+{
+	const struct jobstack_status *s = &r->stack.s;
+	const struct js_timeline *l = &r->tally->timeline; /* it fits */
+	uint64_t all = s->pushed - s->moved, done = s->done + s->pruned, failed = 0, count = r->tally->n[JOBSTACK_DONE];
+	size_t from, to;
+
+	*step_us = l->step_us;
+	if (js_timeline_range(l, &from, &to) != 0)
+		return 0;
+	done -= count < done ? count : done; /* what was done before, or has no attempts any more */
+	for (size_t i = from; i <= to; i++) {
+		const uint64_t *c = l->count[i];
+		double busy = (double)c[INSIGHT_BUSY] / (double)l->step_us;
+		uint64_t rest, at_once = (uint64_t)(busy + .5);
+
+		done += c[INSIGHT_DONE];
+		failed += c[INSIGHT_FAILED];
+		rest = all > done + failed ? all - done - failed : 0;
+		step[i - from] = (struct insight_step){
+			.from_us = (l->first + (int64_t)i) * l->step_us,
+			.done = c[INSIGHT_DONE],
+			.not_done = c[INSIGHT_NOT_DONE],
+			.all_done = done,
+			.failed = failed,
+			.left = rest > at_once ? rest - at_once : 0,
+			.at_work = rest > at_once ? at_once : rest,
+			.running = busy,
+			.workers = r->tally->worker_n < INSIGHT_WORKERS ? (double)c[INSIGHT_WORKER] / (double)l->step_us
+									: -1,
+		};
+	}
+	return to - from + 1;
+}
+
+/* Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1. */
+static double share_bound(double part, double all, int side)
+{
+	double z2 = SURE * SURE, p = part / all;
+
+	return (p + z2 / (2 * all) + side * SURE * sqrt(p * (1 - p) / all + z2 / (4 * all * all))) / (1 + z2 / all);
+}
+
+static double count_bad(const struct insight_tally_node *n)
+{
+	return (double)(n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST]);
+}
+
+/* Sets FAILS of each node whose share of failed and lost attempts is more than twice that elsewhere, even if both are
+ * off by three standard errors.  Sets SLOW of each node whose done attempts take over a quarter longer than elsewhere,
+ * even if its own mean is off by three standard errors. */
+static void judge_nodes(struct insight_tally *t)
+{
+	struct insight_tally_node *node = t->node;
+	size_t n = t->node_n;
+	double bad = 0, ended = 0, done = 0, us = 0;
+
+	for (size_t i = 0; i < n; i++) { /* an interrupted attempt says nothing about its node */
+		bad += count_bad(&node[i]);
+		ended += count_bad(&node[i]) + (double)node[i].n[JOBSTACK_DONE];
+		done += (double)node[i].took.n;
+		us += node[i].took.mean * (double)node[i].took.n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct insight_tally_node *one = &node[i];
+		double here = count_bad(one) + (double)one->n[JOBSTACK_DONE], took = (double)one->took.n;
+
+		one->fails =
+			here > 0 && ended > here &&
+			share_bound(count_bad(one), here, -1) > 2 * share_bound(bad - count_bad(one), ended - here, 1);
+		if (one->took.n < 2 || done <= took)
+			continue;
+		one->slow = one->took.mean - SURE * sqrt(one->took.squares / (took - 1) / took) >
+			    1.25 * (us - one->took.mean * took) / (done - took);
+	}
+}
+
+static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct insight_pass *pass,
+			 struct jobstack_error *error)
+{
+	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
+
+	o.since_us = r->since_us;
+	o.within_us = r->within_us;
+	o.no_datapath = 1;
+	JS_TRY(insight_tally_read(handle, name, &o, pass, error));
+	judge_nodes(r->tally);
+	insight_tally_end(r->tally);
+	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_STEPS);
+	return 0;
+}
+
+static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
+{
+	struct insight_report *r = ctx;
+
+	for (size_t i = 0; i < r->tally->slow_n; i++)
+		if (r->tally->slow[i].entry == item->entry && r->slow[i].len == 0)
+			js_buf_add(&r->slow[i], item->datapath.data, item->datapath.len);
+	return 0;
+}
+
+/* Only the slowest attempts need datapaths, so the pass over all attempts reads none. */
+static int read_slowest_datapaths(struct jobstack *handle, const char *name, struct insight_report *r,
+				  struct jobstack_error *error)
+{
+	uint64_t entry[INSIGHT_SLOWEST];
+
+	for (size_t i = 0; i < r->tally->slow_n; i++)
+		entry[i] = r->tally->slow[i].entry;
+	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
+	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
+}
+
+/* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
+static int add_package(struct insight_packages *all, const char *line, const struct insight_tally_list *list)
+{
+	struct insight_package new = {.entries = 0};
+	int name = (int)strcspn(line, " \n"), version = (int)strcspn(line, "\n") - name;
+	size_t i = 0;
+
+	(void)snprintf(new.name, sizeof(new.name), "%.*s", name, line);
+	(void)snprintf(new.version, sizeof(new.version), "%.*s", version > 0 ? version - 1 : 0, line + name + 1);
+	while (i < all->n && (strcmp(all->at[i].name, new.name) != 0 || strcmp(all->at[i].version, new.version) != 0))
+		i++;
+	if (i == all->n) {
+		if (js_array_grow(&all->at, &all->room, i + 1, sizeof(new)) != 0)
+			return -1;
+		all->at[all->n++] = new;
+	}
+	all->at[i].entries += list->n;
+	for (size_t byte = 0; byte < sizeof(list->nodes); byte++)
+		all->at[i].on[byte] |= list->nodes[byte];
+	return 0;
+}
+
+/* That of most attempts first. */
+static int compare_packages(const void *a, const void *b)
+{
+	const struct insight_package *x = a, *y = b;
+	int names = strcmp(x->name, y->name);
+
+	if (x->entries != y->entries)
+		return x->entries > y->entries ? -1 : 1;
+	return names != 0 ? names : strcmp(x->version, y->version);
+}
+
+/* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
+static int count_packages(struct insight_report *r)
+{
+	const struct insight_tally_list *list = r->tally->packages;
+	struct insight_packages *all = &r->packages;
+	size_t n = 0;
+
+	for (size_t i = 0; i < INSIGHT_LISTS && list[i].number != 0; i++) {
+		const char *line = insight_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, list[i].number);
+
+		for (; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0')
+			if (add_package(all, line, &list[i]) != 0)
+				return -1;
+	}
+	if (all->n > 0)
+		qsort(all->at, all->n, sizeof(*all->at), compare_packages);
+	for (size_t i = 0; i < all->n; i++) {
+		struct insight_package *one = &all->at[i];
+
+		if (n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
+					      !r->share->is_public(r->share->ctx, one->name)))
+			continue;
+		for (size_t byte = 0; byte < sizeof(one->on); byte++)
+			one->nodes += (uint64_t)__builtin_popcount(one->on[byte]);
+		all->at[n++] = *one;
+	}
+	all->more = all->n - n;
+	all->n = n;
+	return 0;
+}
+
+/* Called last, so that no view can show what is left out. */
+static int leave_out(const struct insight_share *share, struct insight_report *r, struct jobstack_error *error)
+{
+	for (size_t i = 0; i < INSIGHT_SLOWEST && insight_share_hides(share, INSIGHT_SHARE_DATAPATHS); i++)
+		js_buf_free(&r->slow[i]);
+	if (insight_share_hides(share, INSIGHT_SHARE_DATAPATHS))
+		js_buf_free(&r->stack.cwd);
+	if (insight_share_hides(share, INSIGHT_SHARE_MESSAGES))
+		js_buf_free(&r->stack.note);
+	if (insight_share_hides(share, INSIGHT_SHARE_USERS)) {
+		r->tally->user_n = 0;
+		r->tally->more_users = 0;
+	}
+	insight_share_failures(share, &r->failures);
+	return insight_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
+}
+
+int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *r,
+			insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
+{
+	struct insight_pass pass = {r->tally = insight_tally_new(), progress, ctx};
+	int status = r->tally == NULL ? js_error_memory(error) : insight_stack_read(handle, name, &r->stack, error);
+
+	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
+	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
+	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
+	if (status == 0 && count_packages(r) != 0)
+		status = js_error_memory(error);
+	if (status == 0 && insight_report_so_far(r))
+		status = jobstack_pace(handle, name, &r->pace, error);
+	if (status == 0 && r->share == NULL)
+		status = insight_idle_read(handle, name, &r->stack.s, &r->idle, error);
+	if (status == 0 && r->stack.s.dead > 0)
+		status = insight_failures_read(handle, name, NULL, &r->failures, error);
+	JS_THEN(status, leave_out(r->share, r, error));
+	if (status == 0)
+		make_advice(&r->advice, r->tally, insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0,
+			    r->wanted_us);
+	return status;
+}
+
+void insight_report_free(struct insight_report *r)
+{
+	insight_tally_free(r->tally);
+	insight_stack_free(&r->stack);
+	insight_facts_free(&r->facts);
+	free(r->packages.at);
+	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
+		js_buf_free(&r->slow[i]);
+}

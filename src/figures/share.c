@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What a shared report leaves out.
+ */
+#include "figures/share.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const insight_share_words[INSIGHT_SHARE_KINDS] = {"datapaths", "arguments", "users", "packages",
+							      "messages"};
+
+int insight_share_hides(const struct insight_share *share, unsigned what)
+{
+	return share != NULL && (share->shown & what) == 0;
+}
+
+/* Of a platform, the lines whose values come from the machine and from Slurm, not from the user. */
+static void keep_machine(char *text)
+{
+	static const char *const kept[] = {"kernel: ", "processor: ", "memory of the job, "};
+	char *to = text;
+
+	for (char *line = text, *next; *line != '\0'; line = next) {
+		size_t len = strcspn(line, "\n"), whole = len + (line[len] == '\n');
+
+		next = line + whole;
+		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+			if (strncmp(line, kept[i], strlen(kept[i])) == 0) {
+				memmove(to, line, whole);
+				to += whole;
+				break;
+			}
+	}
+	*to = '\0';
+}
+
+void insight_share_mount(const struct insight_share *share, char *text)
+{
+	if (insight_share_hides(share, INSIGHT_SHARE_DATAPATHS))
+		text[strcspn(text, " ")] = '\0';
+}
+
+int insight_share_facts(const struct insight_share *share, struct insight_facts *facts)
+{
+	unsigned version = 0;
+
+	for (size_t i = 0; i < facts->n; i++) {
+		struct insight_fact *one = &facts->at[i];
+		char number[32];
+
+		if (one->f.kind == JOBSTACK_FACT_MOUNT)
+			insight_share_mount(share, one->text);
+		if (one->f.kind == JOBSTACK_FACT_PACKAGES && insight_share_hides(share, INSIGHT_SHARE_PACKAGES))
+			one->text[0] = '\0'; /* the public ones have been counted */
+		if (!insight_share_hides(share, INSIGHT_SHARE_ARGUMENTS))
+			continue;
+		if (one->f.kind == JOBSTACK_FACT_PLATFORM)
+			keep_machine(one->text);
+		if (one->f.kind != JOBSTACK_FACT_PROGRAM)
+			continue;
+		(void)snprintf(number, sizeof(number), "version number %u", ++version); /* as of --code-version */
+		free(one->text);
+		one->text = strdup(number);
+		one->f.text = one->text;
+		if (one->text == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+void insight_share_failures(const struct insight_share *share, struct insight_failures *failures)
+{
+	for (size_t i = 0; i < failures->n; i++) {
+		struct insight_failure *one = &failures->group[i];
+		int timeout;
+
+		if (insight_share_hides(share, INSIGHT_SHARE_ARGUMENTS))
+			one->program[0] = '\0';
+		if (!insight_share_hides(share, INSIGHT_SHARE_MESSAGES))
+			continue;
+		timeout = one->f.cause == JOBSTACK_CAUSE_TIMEOUT;
+		(void)snprintf(one->reason, sizeof(one->reason), "%s", timeout ? "timeout after its limit" : "");
+		one->pattern[0] = one->example[0] = '\0';
+		one->f.reason = timeout ? one->reason : NULL;
+		one->f.pattern = one->f.example = NULL;
+	}
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The stacks at one moment.  Promise: a few queries, none of which takes longer for a stack with more entries.
+ */
+#include "figures/snapshot.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MISSING_US (10 * JS_SECOND_US)
+#define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
+
+static int copy_stack_row(void *ctx, const struct jobstack_status *s)
+{
+	struct insight_snapshot *shot = ctx;
+	struct insight_seen *seen;
+
+	if (js_array_grow(&shot->seen, &shot->room, shot->n + 1, sizeof(*seen)) != 0)
+		return shot->memory = 1;
+	seen = &shot->seen[shot->n++];
+	shot->memory |= insight_stack_copy(&seen->stack, s) != 0;
+	seen->pace = (struct jobstack_pace)JOBSTACK_PACE_INIT;
+	if (insight_stack_left(s) == 0)
+		seen->pace.eta_us = seen->pace.low_us = seen->pace.high_us = 0;
+	shot->alarming |= s->dead > 0 || insight_stack_left(s) > 0;
+	return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------- the workers */
+
+/* The texts of a row, as pointers to them. */
+#define WORKER_TEXTS 11
+static void list_worker_texts(struct jobstack_worker_row *w, const char **text[WORKER_TEXTS])
+{
+	const char **const all[WORKER_TEXTS] = {&w->node,    &w->host, &w->boot,      &w->user,
+						&w->cluster, &w->job,  &w->array_job, &w->array_task,
+						&w->step,    &w->log,  &w->suspicion};
+
+	memcpy(text, all, sizeof(all));
+}
+
+const char *insight_worker_place(const struct jobstack_worker_row *w)
+{
+	return w->node != NULL ? w->node : w->host != NULL ? w->host : "-";
+}
+
+int64_t insight_missing_us(const struct insight_snapshot *shot)
+{
+	int64_t us = -1;
+
+	for (size_t i = 0; i < shot->worker_n; i++) {
+		const struct jobstack_worker_row *w = &shot->worker[i];
+
+		if (w->job == NULL || w->connected != 0 || w->by_script || w->silent_us < MISSING_US)
+			return -1;
+		us = us < 0 || w->silent_us < us ? w->silent_us : us;
+	}
+	return us;
+}
+
+/* Keeps the entries that have run longest; the longest is first. */
+static void keep_longest(struct insight_snapshot *shot, const struct jobstack_worker_row *w)
+{
+	struct insight_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
+	size_t at = shot->longest_n < INSIGHT_LONGEST ? shot->longest_n : INSIGHT_LONGEST - 1;
+
+	if (w->longest == 0 || (shot->longest_n == INSIGHT_LONGEST && shot->longest[at].us >= one.us))
+		return;
+	(void)snprintf(one.node, sizeof(one.node), "%s", insight_worker_place(w));
+	for (; at > 0 && shot->longest[at - 1].us < one.us; at--)
+		shot->longest[at] = shot->longest[at - 1];
+	shot->longest[at] = one;
+	shot->longest_n += shot->longest_n < INSIGHT_LONGEST;
+}
+
+static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct insight_snapshot *shot = ctx;
+	struct jobstack_worker_row *to;
+	const char **text[WORKER_TEXTS];
+
+	if (js_array_grow(&shot->worker, &shot->worker_room, shot->worker_n + 1, sizeof(*to)) != 0)
+		return shot->memory = 1;
+	to = &shot->worker[shot->worker_n++];
+	*to = *w;
+	to->stack = NULL; /* the caller's */
+	list_worker_texts(to, text);
+	for (size_t i = 0; i < WORKER_TEXTS; i++)
+		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
+			shot->memory = 1;
+	keep_longest(shot, w);
+	return shot->memory;
+}
+
+static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
+{
+	struct insight_snapshot *shot = ctx;
+
+	for (size_t i = 0; i < shot->longest_n; i++)
+		if (shot->longest[i].entry == item->entry && shot->longest[i].datapath.len == 0) {
+			js_buf_add(&shot->longest[i].datapath, item->datapath.data, item->datapath.len);
+			shot->memory |= shot->longest[i].datapath.failed;
+		}
+	return shot->memory;
+}
+
+static int read_workers(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+			struct jobstack_error *error)
+{
+	uint64_t entries[INSIGHT_LONGEST];
+	int status = jobstack_workers(handle, name, copy_worker_row, shot, error);
+
+	for (size_t i = 0; i < shot->longest_n; i++)
+		entries[i] = shot->longest[i].entry;
+	qsort(entries, shot->longest_n, sizeof(entries[0]), js_num_order);
+	if (status == 0 && shot->longest_n > 0)
+		status = jobstack_datapaths(handle, name, entries, shot->longest_n, keep_longest_datapath, shot, error);
+	return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------- what fails */
+
+static int copy_bad_node(void *ctx, const struct jobstack_bad_node *b)
+{
+	struct insight_snapshot *shot = ctx;
+	struct insight_bad_node *to = &shot->bad[shot->bad_n++];
+
+	to->b = *b;
+	(void)snprintf(to->node, sizeof(to->node), "%s", b->node);
+	return shot->bad_n == INSIGHT_BAD_NODES;
+}
+
+static int read_stack_failures(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+			       struct jobstack_error *error)
+{
+	struct jobstack_failures_options options = JOBSTACK_FAILURES_OPTIONS_INIT;
+	const struct jobstack_status *s = &shot->seen[0].stack.s;
+	int status;
+
+	if (s->dead == 0 && s->waiting == 0)
+		return 0; /* nothing has failed */
+	options.all = shot->failures_all = s->dead == 0;
+	options.look_at = INSIGHT_FAILURE_ROWS;
+	JS_TRY(insight_failures_read(handle, name, &options, &shot->failures, error));
+	status = jobstack_bad_nodes(handle, name, 2 * INSIGHT_FAILURE_ROWS, copy_bad_node, shot, NULL, error);
+	return insight_enough(status, shot->bad_n == INSIGHT_BAD_NODES, error);
+}
+
+static int read_pace(struct jobstack *handle, struct insight_seen *seen, struct jobstack_error *error)
+{
+	int status = jobstack_pace(handle, seen->stack.name, &seen->pace, error);
+
+	if (status != JOBSTACK_EMISSING)
+		return status;
+	js_error_clear(error); /* it was dropped meanwhile */
+	return 0;
+}
+
+int insight_snapshot_add(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+			 struct jobstack_error *error)
+{
+	size_t first = shot->n;
+	int status = jobstack_status(handle, name, copy_stack_row, shot, error);
+
+	for (size_t i = first; i < shot->n && status == 0; i++)
+		if (shot->seen[i].stack.s.busy > 0)
+			status = read_pace(handle, &shot->seen[i], error);
+	return shot->memory ? js_error_memory(error) : status;
+}
+
+/* Predicts no end if what is left runs already, and takes longer than the others did: nobody knows how long. */
+static void forget_end(struct insight_snapshot *shot)
+{
+	const struct jobstack_status *s = &shot->seen[0].stack.s;
+	struct jobstack_pace *p = &shot->seen[0].pace;
+
+	if (shot->longest_n > 0 && insight_stack_left(s) == s->busy + s->waiting &&
+	    shot->longest[0].us > 2 * p->each_us && shot->longest[0].us > LONG_US)
+		p->eta_us = p->low_us = p->high_us = -1;
+}
+
+int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+			  struct jobstack_error *error)
+{
+	int status = insight_snapshot_add(handle, name, shot, error);
+
+	if (name != NULL && shot->n == 1) {
+		JS_THEN(status, read_workers(handle, name, shot, error));
+		JS_THEN(status, read_stack_failures(handle, name, shot, error));
+		JS_THEN(status, insight_idle_read(handle, name, &shot->seen[0].stack.s, &shot->idle, error));
+		forget_end(shot);
+	}
+	return shot->memory ? js_error_memory(error) : status;
+}
+
+int insight_snapshot_steps(struct jobstack *handle, struct insight_snapshot *shot, struct jobstack_error *error)
+{
+	int status = JOBSTACK_NOTHING;
+
+	if (shot->n == 1 && shot->seen[0].stack.s.state == JOBSTACK_OPEN && shot->seen[0].stack.s.ready > 0)
+		status = insight_steps_read(handle, shot->worker, shot->worker_n, &shot->steps, error);
+	shot->held_back = status == 0;
+	return status < 0 ? status : 0;
+}
+
+void insight_snapshot_free(struct insight_snapshot *shot)
+{
+	const char **text[WORKER_TEXTS];
+
+	for (size_t i = 0; i < shot->n; i++)
+		insight_stack_free(&shot->seen[i].stack);
+	for (size_t i = 0; i < shot->worker_n; i++) {
+		list_worker_texts(&shot->worker[i], text);
+		for (size_t k = 0; k < WORKER_TEXTS; k++)
+			free((char *)(uintptr_t)*text[k]);
+	}
+	for (size_t i = 0; i < shot->longest_n; i++)
+		js_buf_free(&shot->longest[i].datapath);
+	insight_server_free(&shot->steps.server);
+	free(shot->seen);
+	free(shot->worker);
+	*shot = (struct insight_snapshot){.n = 0};
+}

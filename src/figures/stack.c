@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A stack as it was read.
+ */
+#include "figures/stack.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s)
+{
+	*stack = (struct insight_stack){.s = *s};
+	(void)snprintf(stack->name, sizeof(stack->name), "%s", s->stack);
+	if (s->cwd != NULL)
+		js_buf_str(&stack->cwd, s->cwd);
+	if (s->note != NULL)
+		js_buf_str(&stack->note, s->note);
+	stack->s.stack = stack->s.cwd = stack->s.note = NULL;
+	return stack->cwd.failed || stack->note.failed ? -1 : 0;
+}
+
+void insight_stack_free(struct insight_stack *stack)
+{
+	js_buf_free(&stack->cwd);
+	js_buf_free(&stack->note);
+}
+
+static int copy_status_row(void *ctx, const struct jobstack_status *s)
+{
+	struct insight_stack *stack = ctx;
+
+	insight_stack_free(stack);
+	return insight_stack_copy(stack, s) != 0;
+}
+
+int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
+		       struct jobstack_error *error)
+{
+	int status = jobstack_status(handle, name, copy_status_row, stack, error);
+
+	if (!stack->cwd.failed && !stack->note.failed)
+		return status;
+	js_error_clear(error);
+	return js_error_memory(error);
+}
+
+/* The starts come newest first. */
+static void copy_last(void *ctx, const struct jobstack_last *last)
+{
+	struct insight_idle *to = ctx;
+
+	if (to->again < 0 && last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT)
+		to->again = (int)last->way;
+	if (to->last.job_us >= 0)
+		return; /* a newer job is there */
+	to->last = *last;
+	if (last->way != JOBSTACK_REJECTED && last->job == 0) { /* none that Slurm can be asked for */
+		to->last.job_us = -1;
+		to->last.came = 0;
+	}
+	(void)snprintf(to->node, sizeof(to->node), "%s", last->node != NULL ? last->node : "-");
+	(void)snprintf(to->reason, sizeof(to->reason), "%s", last->reason != NULL ? last->reason : "");
+	(void)snprintf(to->cluster, sizeof(to->cluster), "%s", last->cluster != NULL ? last->cluster : "");
+	(void)snprintf(to->log, sizeof(to->log), "%s", last->log != NULL ? last->log : "");
+}
+
+int insight_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
+		      struct insight_idle *idle, struct jobstack_error *error)
+{
+	*idle = (struct insight_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
+	idle->paused = s->state == JOBSTACK_PAUSED;
+	idle->alone =
+		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && insight_stack_left(s) > 0;
+	return idle->alone ? jobstack_last(handle, name, copy_last, idle, error) : 0;
+}
+
+int insight_idle_useless(const struct insight_idle *i)
+{
+	const struct jobstack_last *l = &i->last;
+
+	if (!i->alone || l->ended_us < 0 || (l->job > 0 && !l->came))
+		return i->alone && l->job > 0 && i->live == 0 && strncmp(i->state, "CANCELLED", 9) != 0;
+	switch (l->cause) {
+	case JOBSTACK_CAUSE_NONE:
+	case JOBSTACK_CAUSE_WALL_TIME:
+	case JOBSTACK_CAUSE_STOPPED:
+	case JOBSTACK_CAUSE_PAUSED: return 0;
+	case JOBSTACK_CAUSE_START: return 1;
+	default: return l->closed == 0;
+	}
+}
+
+uint64_t insight_stack_left(const struct jobstack_status *s)
+{
+	return s->ready + s->waiting + s->held + s->running;
+}
+
+int insight_stack_is_over(const struct jobstack_status *s)
+{
+	return insight_stack_left(s) == 0 && s->pushers == 0;
+}
+
+double insight_stack_share(const struct jobstack_status *s)
+{
+	uint64_t all = s->pushed - s->moved;
+
+	return all == 0 ? 0 : (double)(s->done + s->pruned) / (double)all;
+}
+
+struct js_bar insight_stack_bar(const struct jobstack_status *s)
+{
+	return (struct js_bar){s->pushed - s->moved, s->done + s->pruned, s->busy, s->dead};
+}
+
+uint64_t insight_stack_claimed(const struct jobstack_status *s)
+{
+	return s->running > s->busy ? s->running - s->busy : 0;
+}

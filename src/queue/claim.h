@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Claims as a worker remembers them, and the SQL that closes their entries.
+ */
+#pragma once
+
+#include "queue/queue.h"
+#include "queue/span.h"
+#include "queue/closed.h"
+
+/* JS_SKIPPED: closed, and an outcome that still comes is left out. */
+enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED, JS_SKIPPED };
+
+struct js_claim {
+	struct js_claim *next;
+	uint64_t no;
+	uint32_t attempt, fails, losses;
+	int64_t rank;
+	int64_t claimed_us; /* since 1970, by the server's clock */
+	size_t n, open;
+	uint64_t *id;	     /* ascending */
+	unsigned char *mark; /* enum js_claim_mark, one per id */
+};
+
+/* Makes a claim of N entries, all open: from the list IDS, or FIRST and the N - 1 after it.  NULL without memory. */
+struct js_claim *js_claim_new(uint64_t no, const uint64_t *ids, uint64_t first, size_t n);
+void js_claim_free(struct js_claim *claim);
+void js_claim_free_all(struct js_claim *list);
+
+/* Finds the claim and the place of an entry's attempt in LIST, whatever its mark.  NULL if it is in none. */
+struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place);
+
+/* The same, with this mark only. */
+struct js_claim *js_claim_find_marked(struct js_claim *list, uint64_t entry, uint32_t attempt, enum js_claim_mark mark,
+				      size_t *place);
+
+/* How many entries of LIST are open. */
+uint64_t js_claim_open(const struct js_claim *list);
+
+/* Outcomes as the library knows them, made of what a caller has GIVEN.  0, or JOBSTACK_EUSAGE.  Free the memory in
+ * either case. */
+struct js_outcomes {
+	const struct jobstack_outcome *at;
+	void *memory; /* NULL: it is the caller's */
+};
+int js_outcomes_take(struct js_outcomes *outcomes, const struct jobstack_outcome *given, size_t n,
+		     struct jobstack_error *error);
+
+/* What closing adds to the counters. */
+struct js_claim_sums {
+	uint64_t done, dead;
+};
+
+/* Marks the entries of *N outcomes JS_CLOSING and counts; takes those out that are JS_SKIPPED.  Returns 0, or
+ * JOBSTACK_EUSAGE, with nothing marked, if one of them is not open in LIST. */
+int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, struct jobstack_outcome *outcomes,
+			  size_t *n, struct js_claim_sums *sums, struct jobstack_error *error);
+
+/* Marks all entries that are still open, too, and writes their outcomes to OUTCOMES: lost for the reason LOST or, if
+ * that is NULL, not started. Returns how many. */
+size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, enum jobstack_cause cause,
+			   const char *lost, struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
+
+/* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty, whose rows are deleted now, are
+ * freed; or open again. */
+void js_claim_settle(struct js_claim **list, int committed);
+
+/* What the SQL of closing is made from. */
+struct js_closing {
+	const struct js_stack *stack;
+	struct js_db *db;
+	uint64_t worker;
+	struct js_claim *list;
+	const struct jobstack_outcome *outcomes;
+	size_t n;
+	int64_t now_us;	 /* when outcomes ended that do not say so */
+	uint64_t reused; /* this claim's row is left for the pop (struct js_pop); 0: none is */
+};
+
+/* Sets the times of LIST: when the first and the last of the attempts ended that the SQL will record. */
+void js_claim_times(const struct js_closing *closing, struct js_closed_list *list);
+
+/* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */
+uint64_t js_claim_closed(const struct js_claim *list);
+
+/* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second
+ * returns JOBSTACK_EBUG without memory. */
+void js_claim_close_sql(const struct js_closing *closing, struct js_sql *sql);
+int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, struct jobstack_error *error);
+
+/* Is this failure, or loss, an entry's last? */
+int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim,
+		     const struct jobstack_outcome *outcome);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Lists of closed attempts, written.
+ */
+#include "queue/closed.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static int order_by_attempt(const void *a, const void *b)
+{
+	const struct js_attempt_id *x = a, *y = b;
+
+	if (x->attempt != y->attempt)
+		return x->attempt < y->attempt ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+void js_closed_write(struct js_buf *text, const struct jobstack_outcome *outcomes, size_t n)
+{
+	struct js_attempt_id *list = calloc(n + 1, sizeof(*list));
+	size_t got = 0, to;
+
+	js_buf_str(text, "");
+	text->failed |= list == NULL;
+	for (size_t i = 0; list != NULL && i < n; i++)
+		if (outcomes[i].verdict != JOBSTACK_UNSTARTED)
+			list[got++] = (struct js_attempt_id){outcomes[i].entry, outcomes[i].attempt};
+	if (got > 1)
+		qsort(list, got, sizeof(*list), order_by_attempt);
+	for (size_t i = 0; i < got; i = to) {
+		for (to = i + 1;
+		     to < got && list[to].attempt == list[i].attempt && list[to].entry == list[to - 1].entry + 1; to++)
+			;
+		js_buf_printf(text, "%" PRIu64, list[i].entry);
+		if (to - i > 1)
+			js_buf_printf(text, "-%" PRIu64, list[to - 1].entry);
+		js_buf_printf(text, ":%" PRIu64 ",", list[i].attempt);
+	}
+	free(list);
+}
+
+uint64_t js_closed_second(int64_t us)
+{
+	return us < 0 ? 0 : us / JS_SECOND_US < JS_CLOSED_FAR ? (uint64_t)(us / JS_SECOND_US) : JS_CLOSED_FAR;
+}
+
+void js_closed_take_sql(struct js_sql *sql, uint64_t worker)
+{
+	js_sql_stmt(sql,
+		    "SELECT closed,oldest,newest INTO @js_closed,@js_oldest,@js_newest FROM worker WHERE worker_id=%u "
+		    "FOR UPDATE",
+		    worker);
+	js_sql_count(sql, 1);
+}
+
+void js_closed_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
+			 const struct js_closed_list *list, int older)
+{
+	const struct js_buf *text = &list->text;
+
+	sql->text.failed |= text->failed;
+	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) SELECT %u,%u,%u,", stack_id,
+		   worker, seq);
+	js_sql_add(sql, older ? "IF(@js_closed IS NULL,%u," : "%u,", list->oldest);
+	if (older)
+		js_sql_add(sql, "LEAST(@js_oldest,%u)),", list->oldest);
+	js_sql_add(sql, older ? "GREATEST(@js_newest,%u),CONCAT_WS('',@js_closed,%x)" : "%u,%x", list->newest,
+		   (const void *)text->data, text->len);
+	js_sql_stmt(sql, text->len > 0 ? "" : " FROM DUAL WHERE @js_closed IS NOT NULL");
+}

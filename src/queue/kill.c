@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Requests to kill an entry's command: texts ",ENTRY:ATTEMPT:killed by USER" in the worker's column `kills`.  Promises:
+ * a request is stored only with the worker that holds the attempt, and applies to no other attempt; nothing else
+ * changes, so no step fails because of it.
+ */
+#include "queue/worker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY ",%" PRIu64 ":%" PRIu32 ":"
+#define BY_MAX 64 /* of who asks, this much is kept */
+
+int jobstack_kill_wanted(const char *kills, uint64_t entry, uint32_t attempt, char reason[JOBSTACK_KILL_REASON])
+{
+	const char *at;
+	char key[48];
+	int n;
+
+	if (kills == NULL)
+		return 0;
+	n = snprintf(key, sizeof(key), KEY, entry, attempt);
+	at = strstr(kills, key);
+	if (at != NULL)
+		(void)snprintf(reason, JOBSTACK_KILL_REASON, "%.*s", (int)strcspn(at + n, ","), at + n);
+	return at != NULL;
+}
+
+/* The claim of LIST in which the request that begins at AT is still open, or NULL; and its reason. */
+static struct js_claim *find_open(const char *at, struct js_claim *list, uint64_t *entry, size_t *place,
+				  const char **reason)
+{
+	struct js_claim *claim;
+	uint32_t attempt = 0;
+	int n = 0;
+
+	if (sscanf(at, ",%19" SCNu64 ":%9" SCNu32 ":%n", entry, &attempt, &n) < 2)
+		return NULL;
+	*reason = at + n;
+	claim = js_claim_find(list, *entry, attempt, place);
+	return claim != NULL && claim->mark[*place] == JS_OPEN ? claim : NULL;
+}
+
+int js_kill_is_open(const char *kills, struct js_claim *list)
+{
+	const char *reason;
+	uint64_t entry;
+	size_t place;
+
+	for (const char *at = kills; (at = strchr(at, ',')) != NULL; at++)
+		if (find_open(at, list, &entry, &place, &reason) != NULL)
+			return 1;
+	return 0;
+}
+
+size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome *outcomes, struct js_claim_sums *sums)
+{
+	size_t n = 0, place;
+
+	for (char *at; (at = strrchr(kills, ',')) != NULL;
+	     *at = '\0') { /* what followed is cut off: a reason ends here */
+		struct jobstack_outcome *o = &outcomes[n];
+		struct js_claim *claim;
+
+		*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
+		claim = find_open(at, list, &o->entry, &place, &o->reason);
+		if (claim == NULL)
+			continue;
+		claim->mark[place] = JS_CLOSING;
+		o->attempt = claim->attempt;
+		o->verdict = JOBSTACK_FAILED;
+		o->cause = JOBSTACK_CAUSE_KILLED;
+		o->fatal = 1;
+		sums->dead++;
+		n++;
+	}
+	return n;
+}
+
+int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t entry, uint32_t attempt,
+		  struct jobstack_error *error)
+{
+	char key[48], name[BY_MAX + 1], id[JS_IDS_WIDTH];
+	struct js_stack s;
+	int status;
+
+	(void)snprintf(name, sizeof(name), "%s", handle->os_user == NULL ? "?" : handle->os_user);
+	for (char *c = name; *c != '\0'; c++)
+		if ((unsigned char)*c <= ' ' || *c == ',' || *c == 127)
+			*c = '?';
+	(void)snprintf(key, sizeof(key), KEY, entry, attempt);
+	js_span_write_ids(id, &entry, 1);
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	status = js_handle_change(
+		handle, 1, NULL, error,
+		"UPDATE worker SET kills=IF(LOCATE(%s,kills)>0,kills,CONCAT(COALESCE(kills,''),%s,'killed by ',%s)) "
+		"WHERE "
+		"worker_id=%u AND stack_id=%u AND kind=0 AND ended IS NULL AND COALESCE(LENGTH(kills),0)<%u AND "
+		"EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u AND c.worker_id=%u AND c.attempt=%u AND "
+		"IF(c.ids IS NULL,%u BETWEEN c.lo AND c.hi,LOCATE(%x,c.ids)>0)) AND NOT EXISTS(SELECT 1 FROM attempt "
+		"WHERE stack_id=%u AND entry_id=%u AND attempt=%u)",
+		(const char *)key, (const char *)key, (const char *)name, worker, s.id,
+		(uint64_t)(JS_KILLS_MAX - sizeof(key) - JOBSTACK_KILL_REASON), s.id, worker, (uint64_t)attempt, entry,
+		(const void *)id, sizeof(id), s.id, entry, (uint64_t)attempt);
+	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Choosing dead, done or cancelled entries and doing something with them, group by group: requeue.c puts them back,
+ * move.c elsewhere, cancel.c gives dead ones up.
+ */
+#pragma once
+
+#include "queue/queue.h"
+#include "queue/span.h"
+
+#define JS_GROUP_MAX JS_IDS_MAX
+
+/* Entries with the same priority, ascending, and their last attempts. */
+struct js_group {
+	uint64_t ids[JS_GROUP_MAX], attempts[JS_GROUP_MAX];
+	size_t n;
+	int mixed; /* the attempts are not all the same (only if that is no matter) */
+	int64_t rank;
+	int relative; /* one has a relative name (only looked at if names are wanted) */
+	/* of the search: all up to last is done with, all up to next when this group is */
+	uint64_t last, next, seen;
+	size_t rows, want, base;
+	int full;
+};
+
+struct js_requeue;
+
+/* Puts r->group where it belongs, in one transaction.  0; JOBSTACK_NOTHING if somebody else took some of it meanwhile;
+ * 2 if a try of ours whose reply was lost did; or an error. */
+typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
+
+/* What the caller sets stands first. */
+struct js_requeue {
+	unsigned able;	  /* what the filter may ask for: JOBSTACK_IS_ bits; FAILED and LOST mean dead entries */
+	const char *only; /* behind "only ": the error if it asks for other states; NULL: these choose nothing */
+	unsigned unnamed; /* what is meant if it asks for none and names no entry; named ones: all of `able` */
+	enum jobstack_stack_state refuses; /* a stack in this state, or in a later one */
+	int dry_run;
+	int names; /* their names are wanted */
+	int mixes; /* a group's attempts need not be the same */
+	js_group_fn *put;
+	js_group_fn *check; /* whether it can be done, with the stacks as they are now; may be NULL */
+	js_group_fn *rest;  /* does the same with what is not dead, done or cancelled; may be NULL */
+	/* The rest is the frame's. */
+	struct jobstack *handle;
+	struct js_stack from;
+	struct jobstack_filter filter;
+	unsigned kind; /* chosen at the moment: JOBSTACK_IS_DEAD, _DONE or _CANCELLED */
+	struct jobstack_requeue_result result;
+	struct js_group group;
+};
+
+/* Takes what the caller of a public function gave: 0, or JOBSTACK_EUSAGE. */
+int js_requeue_begin(struct js_requeue *r, struct jobstack *handle, const struct jobstack_filter *filter,
+		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+/* Puts all that the filter chooses in STACK, and counts it; and the named entries that were refused or do not exist. */
+int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_error *error);
+
+/* Looks at the stack again, after others were faster.  It must be the same one, and no other that has its name by now:
+ * 0, or an error if it can't be done any more. */
+int js_requeue_look(struct js_requeue *r, struct jobstack_error *error);
+
+/* A guard stopped a group after a try whose reply was lost.  SQL counts what shows that this try was committed, if it
+ * is WANT: then 2, else JOBSTACK_NOTHING; or an error. */
+int js_requeue_settle(struct js_requeue *r, struct js_sql *sql, uint64_t want, struct jobstack_error *error);

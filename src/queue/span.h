@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Spans: sets of entries that nobody has claimed.  Taking a slice of the first ready one, and putting sets back.
+ */
+#pragma once
+
+#include "queue/queue.h"
+
+enum js_class { JS_READY, JS_WAITING, JS_HELD };
+
+#define JS_IDS_WIDTH 11 /* bytes that an entry takes in an ids column: ten hexadecimal digits and a comma */
+#define JS_IDS_MAX 500	/* entries in one list */
+#define JS_ENTRY_MAX UINT64_C(0xFFFFFFFFFF)
+
+#define JS_SPAN_DUE INT64_MIN /* due at @js_due */
+
+/* What all entries of a span have in common. */
+struct js_span {
+	enum js_class class;
+	int64_t rank;
+	uint32_t attempt, fails, losses;
+	int64_t delay_us; /* waiting: until it is due; or JS_SPAN_DUE */
+};
+
+/* Adds statements that insert the N entries IDS (ascending, each once) as spans: an interval if they are one, else
+ * lists. */
+void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
+		    size_t n);
+
+/* The same for the entries from LO to HI. */
+void js_span_insert_range(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, uint64_t lo,
+			  uint64_t hi);
+
+/* Adds the statement that puts N entries which are new to the stack, those behind @js_t, in line: ready, or held by
+ * PUSH_ID (-1: by none). */
+void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
+		   int64_t push_id);
+
+/* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an
+ * hour (or the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
+int64_t js_span_delay(const struct js_stack *stack, uint32_t fails);
+
+/* Adds (to the last statement) the condition that a waiting span is due.  One that is due later than any delay can be
+ * is due as well: the server's clock was ahead when it was put there, and has been set back. */
+void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack);
+
+/* Adds a statement that makes due waiting spans ready, at most a hundred. */
+void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
+
+/* A pop: K entries for the claim CLAIM_NO of WORKER (0: of @js_w). */
+struct js_pop {
+	size_t k;
+	uint64_t worker, claim_no;
+	size_t fresh;	/* as in jobstack_step */
+	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
+	unsigned home;	/* from this one, from 0; HOMES: in order */
+	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
+	 * If nothing is taken, the row is deleted. */
+	uint64_t reused;
+};
+
+/* Adds the statements of a pop: lock the first ready span of an open stack, write the claim, cut up to K entries off
+ * the span in place (one, if they were lost before).  The variables that js_span_taken_sql reads are set.  A SET
+ * statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
+ *
+ * Homes: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
+ * different spans of the first rank: lists, and pieces that were cut off its first other span by a pop that found fewer
+ * than HOMES of both.  A piece is enough for JS_SPAN_HOME_POPS pops. */
+#define JS_SPAN_HOMES 16
+#define JS_SPAN_HOME_POPS 32
+#define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL,@js_m=0,@js_room=NULL"
+void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
+
+/* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to
+ * the COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and learns of it.) */
+void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
+
+/* Columns that the new claim takes from the span it was cut from. */
+/* clang-format off */
+#define JS_TAKEN_COLUMNS(X)                                                                                            \
+	X(attempt, "@js_att", U32) X(fails, "@js_fails", U32) X(losses, "@js_losses", U32) X(rank, "@js_rank", I64)
+/* clang-format on */
+
+/* Adds (to the last statement) the deletion of a claim's row. */
+void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker, uint64_t claim_no);
+
+/* Adds, for the tail, the statement that returns what the pop took: the span's pos (NULL: nothing), first, count,
+ * JS_TAKEN_COLUMNS, the stack's state, whether it is limited, whether the span is a home to which the next pops may go,
+ * ids (NULL: an interval); and the datapaths: for one entry in the
+ * same row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop);
+
+/* The place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's number
+ * (uint64_t), ascending. */
+size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry);
+
+/* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */
+void js_span_write_ids(char *text, const uint64_t *ids, size_t n);
+
+/* Reads a list: N entries from place FROM of TEXT.  Returns 0, or -1 if it is not a list of ours. */
+int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64_t *ids);

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The worker's life in the ledger: its steps and its end.  Promises: each step is one transaction behind the fence (a
+ * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
+ * by a guess; a worker that was declared dead changes nothing any more.
+ */
+#include "queue/worker.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "queue/batch.h"
+#include "queue/closed.h"
+#include "queue/running.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* While a stack has more living workers than CROWD, they pop by LOCKS user locks: as many at once as are enough for
+ * one flush.  Each waits at most LOCK_WAIT_S for its lock, or a quarter of its lease. */
+#define CROWD 32
+#define LOCKS 16
+#define LOCK_WAIT_S 5
+/* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
+#define POLICY_US (JS_SECOND_US / 2)
+
+/* A step that is under way: what it is made of, and what its tail brings. */
+struct stepping {
+	struct jobstack_worker *w;
+	size_t k;     /* entries to claim */
+	size_t fresh; /* as in jobstack_step */
+	struct js_closing closing;
+	struct js_pop pop;
+	struct js_claim_sums sums;
+	struct js_buf running; /* the column */
+	struct js_closed_list closed;
+	struct js_sql sql, tail;
+	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
+	struct jobstack_step_report *report;
+	struct js_claim *claim;
+	struct jobstack_batch *batch;
+	int memory, damaged; /* the claim could not be stored; its list can't be read */
+};
+
+static void take_taken(struct stepping *s, const struct js_row *row)
+{
+	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
+	size_t n = (size_t)js_row_u64(row, 2);
+	int list = row->col[9] != NULL;
+	struct js_claim *to;
+	unsigned c = 3;
+
+	s->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
+	s->w->stack.limited = js_row_u64(row, 8) != 0;
+	if (s->report != NULL) {
+		s->report->state = s->w->stack.state;
+		s->report->limited = s->w->stack.limited;
+	}
+	if (row->col[0] == NULL)
+		return;
+	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0);
+	if (s->damaged)
+		return;
+	s->claim = to = js_claim_new(s->pop.claim_no, list ? ids : NULL, first, n);
+	s->memory = to == NULL || js_batch_begin(s->batch, s->w->id, n) != 0;
+	if (s->memory)
+		return;
+	JS_TAKEN_COLUMNS(JS_COLUMN_READ)
+	to->claimed_us = js_db_wall_us(s->w->handle->db, jobstack_now_us());
+	if (row->n > 10 && row->col[10] != NULL)
+		js_batch_add(s->batch, to, row->col[10], row->col[11], row->len[11]);
+}
+
+static struct jobstack_step_report report_of(const struct js_stack *stack, int due)
+{
+	return (struct jobstack_step_report){
+		sizeof(struct jobstack_step_report),
+		stack->state,
+		due,
+		stack->cwd[0] == '\0' ? NULL : stack->cwd,
+		stack->limited,
+		NULL,
+		stack->max_attempts,
+		stack->max_losses,
+	};
+}
+
+/* Of a stack s, for the tail of a step, behind whether some entries are due, and the worker's requests to kill. */
+/* clang-format off */
+#define POLICY_COLUMNS(X)                                                                                              \
+	X(stack.state, "state", U32) X(stack.max_attempts, "max_attempts", U32) X(stack.max_losses, "max_losses", U32) \
+	X(stack.retry_delay_us, "retry_delay_us", I64) X(stack.limited, "max_running IS NOT NULL", FLAG)               \
+	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
+	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
+		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
+	X(can_have_homes, "@@log_bin AND popping_order=0", FLAG)                                                       \
+	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
+/* clang-format on */
+
+/* How many others pop, and how long a commit takes. */
+static void note_server(struct jobstack_worker *w)
+{
+	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
+	js_homes_count(w);
+}
+
+static void take_stack_row(struct stepping *s, const struct js_row *row)
+{
+	struct jobstack_worker *to = s->w;
+	struct js_stack *stack = &to->stack;
+	unsigned c = 3;
+
+	to->policy_us = jobstack_now_us();
+	POLICY_COLUMNS(JS_COLUMN_READ)
+	note_server(to);
+	(void)snprintf(stack->cwd, sizeof(stack->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
+	(void)snprintf(to->kills, sizeof(to->kills), "%s", row->col[2] == NULL ? "" : row->col[2]);
+	if (s->report != NULL)
+		*s->report = report_of(stack, js_row_u64(row, 1) != 0);
+}
+
+static void take_step(void *ctx, const struct js_row *row)
+{
+	struct stepping *s = ctx;
+
+	if (row == NULL) {
+		js_claim_free(s->claim);
+		s->claim = NULL;
+		s->memory = s->damaged = 0;
+		if (s->batch != NULL)
+			jobstack_batch_free(s->batch);
+	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
+		take_stack_row(s, row);
+	else if (s->taken_stmt != 0 && row->stmt == s->taken_stmt)
+		take_taken(s, row);
+	else if (s->taken_stmt != 0 && row->stmt == s->entry_stmt && s->claim != NULL && !s->memory)
+		js_batch_add(s->batch, s->claim, row->col[0], row->col[1], row->len[1]);
+}
+
+/* Where the list of closed attempts goes, for the stream.  If the column of the worker's row has space, it is appended
+ * there.  Else the column and the list move to a row of the table `closed`.  A list that is longer than the column goes
+ * to the table alone.  So does that of a worker that was loaded, because the length of its column is not known. */
+static int goes_alone(const struct stepping *s)
+{
+	return s->w->born_us < 0 || s->closed.text.len > JS_CLOSED_COLUMN;
+}
+
+static int fits_row(const struct stepping *s)
+{
+	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
+}
+
+/* The fence: the first change of every step, and its guard. */
+static void step_fence_sql(struct stepping *s)
+{
+	const struct jobstack_worker *w = s->w;
+	const struct js_buf *closed = &s->closed.text;
+	struct js_sql *sql = &s->sql;
+	int moves = closed->len > 0 && !fits_row(s) && !goes_alone(s);
+
+	if (moves)
+		js_closed_take_sql(sql, w->id);
+	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
+	if (s->sums.done > 0)
+		js_sql_add(sql, ",done=done+%u", s->sums.done);
+	if (s->sums.dead > 0)
+		js_sql_add(sql, ",dead=dead+%u", s->sums.dead);
+	if (s->running.data != NULL)
+		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
+	if (moves)
+		js_sql_add(sql, ",closed=NULL");
+	else if (closed->len > 0 &&
+		 !goes_alone(s)) /* SET works from left to right: first `oldest`, which looks at `closed` */
+		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
+			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
+	if (closed->len > 0)
+		js_sql_add(sql, ",newest=GREATEST(newest,%u)", s->closed.newest);
+	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
+		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
+	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
+		js_sql_add(sql, ",token=%k", w->next);
+	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
+	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
+	if (closed->len > 0 && !fits_row(s))
+		js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
+	sql->text.failed |= closed->failed;
+}
+
+static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
+{
+	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
+
+	if (w->workers > CROWD)
+		js_sql_user_lock(sql, w->stack.id, 1 + (w->homes > 0 ? pop->home : w->id) % LOCKS,
+				 quarter < 1		 ? 1
+				 : quarter < LOCK_WAIT_S ? (unsigned)quarter
+							 : LOCK_WAIT_S);
+}
+
+/* The pop of this step. */
+static void plan_pop(struct stepping *s)
+{
+	struct jobstack_worker *w = s->w;
+	struct js_pop *pop = &s->pop;
+
+	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh};
+	js_homes_draw(w, pop);
+	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
+	 * that is repeated must look for its claim where the first try may have written it. */
+	if (!w->unsettled)
+		w->unsettled_reused = w->stack.limited ? 0 : js_claim_closed(w->claims);
+	s->closing.reused = pop->reused = w->unsettled_reused;
+	pop->claim_no = pop->reused != 0 ? pop->reused : w->seq + 1;
+}
+
+/* Writes the step's packet and tail; with POLICY the tail reads the policy. */
+static int step_sql(struct stepping *s, int policy, struct jobstack_error *error)
+{
+	const struct jobstack_worker *w = s->w;
+	struct js_sql *sql = &s->sql, *tail = &s->tail;
+
+	step_fence_sql(s);
+	if (s->k > 0 && w->stack.limited)
+		js_span_lock_limit(sql, &w->stack);
+	js_claim_close_sql(&s->closing, sql);
+	if (s->k > 0) {
+		js_span_pop(sql, &w->stack, &s->pop);
+		ask_for_lock(w, &s->pop, sql);
+	}
+	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
+	if (policy)
+		js_sql_stmt(sql, "SET @js_commit=SYSDATE(6)");
+	if (s->k > 0)
+		js_span_taken_sql(tail, &w->stack, &s->pop);
+	s->taken_stmt = s->k > 0 ? sql->statements + 1 : 0;
+	s->entry_stmt = s->k > 1 ? sql->statements + 2 : 0;
+	if (!policy)
+		return 0;
+	js_sql_add(tail,
+		   "SELECT cwd,EXISTS(SELECT 1 FROM span FORCE INDEX(span_due) WHERE stack_id=%u AND class=1 AND ",
+		   w->stack.id);
+	js_span_due_sql(tail, &w->stack);
+	js_sql_stmt(tail,
+		    "),(SELECT kills FROM worker WHERE worker_id=%u)" POLICY_COLUMNS(
+			    JS_COLUMN_NAME) " FROM stack s WHERE stack_id=%u",
+		    w->id, w->stack.id, (uint64_t)CROWD + 1, w->stack.id);
+	s->stack_stmt = sql->statements + tail->statements;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------- a step that was stopped */
+
+/* What the database has under a worker's number. */
+struct own_row {
+	uint64_t seq;
+	int64_t born_us;
+	int found, ended, token, next; /* its token is ours, or the one behind our last step */
+	int stack;		       /* the stack is there */
+};
+
+/* Of a worker w, if it exists; the two %k are the tokens. */
+/* clang-format off */
+#define OWN_COLUMNS(X)                                                                                                 \
+	X(found, "w.seq IS NOT NULL", FLAG) X(seq, "w.seq", U64) X(ended, "w.ended IS NOT NULL", FLAG)                 \
+	X(born_us, "w.started", TIME) X(token, "w.token=%k", FLAG) X(next, "w.token=%k", FLAG)
+#define OWN_QUERY                                                                                                      \
+	"SELECT s.stack_id IS NOT NULL" OWN_COLUMNS(JS_COLUMN_NAME) " FROM (SELECT 1) one "                            \
+	"LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u"
+/* clang-format on */
+
+static void take_own_row(void *ctx, const struct js_row *row)
+{
+	struct own_row *to = ctx;
+	unsigned c = 1;
+
+	*to = (struct own_row){.born_us = -1};
+	if (row == NULL)
+		return;
+	to->stack = js_row_u64(row, 0) != 0;
+	OWN_COLUMNS(JS_COLUMN_READ)
+}
+
+/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
+ * confirmed: the row is gone within the lease, before anybody could have given it up and pruned it, or is another
+ * worker's, or its seq is lower. */
+static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
+{
+	if (!row->found)
+		return jobstack_now_us() < w->deadline_us;
+	return row->born_us != w->born_us || row->seq < w->seq;
+}
+
+/* Why the fence stopped a worker that was born here. */
+static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
+{
+	if (!row->stack)
+		return js_stack_refuse_gone(w->stack.name, error);
+	if (row->found && row->token && !row->ended && row->born_us == w->born_us && row->seq == w->seq)
+		return js_error_set(error, JOBSTACK_ENODB,
+				    "the database killed the step of worker %" PRIu64 " again and again", w->id);
+	if (was_set_back(w, row))
+		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it no longer has %sworker %" PRIu64,
+				    row->found && row->born_us == w->born_us ? "the last updates of " : "", w->id);
+	if (!row->found)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the database no longer has worker %" PRIu64
+				    ": its lease was lost and its row was pruned, or the database "
+				    "was set back",
+				    w->id);
+	return JOBSTACK_NOTHING;
+}
+
+/* A guard stopped a step, or with ENDING the end, of W; LOST: a reply to an earlier try was lost.  Was it that try,
+ * which had arrived (0), or is W fenced (1)?  The guard's UPDATE has waited for it, so what is read now is final.
+ * JOBSTACK_ECONFLICT: the database was set back, or the stack is gone. */
+static int settle_step(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
+{
+	struct own_row row;
+
+	JS_TRY(js_handle_ask(w->handle, take_own_row, &row, error, OWN_QUERY, w->token, w->next, w->id, w->stack.id));
+	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
+	    (ending || w->script || lost || w->unsettled))
+		return 0;
+	return w->born_us < 0 ? JOBSTACK_NOTHING : refuse_step(w, &row, error);
+}
+
+/* ------------------------------------------------------------------------------------------------------ the step */
+
+/* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
+static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_error *error)
+{
+	struct jobstack_worker *w = s->w;
+	int status;
+
+	if (s->k == 0)
+		return 0;
+	if (!from_reply) {
+		status = js_worker_read_claim(w, s->pop.claim_no, &s->claim, error);
+		if (status != 0)
+			return status == JOBSTACK_NOTHING ? 0 : status;
+	} else if (s->damaged)
+		return js_worker_refuse_claim(w, error);
+	else if (s->memory)
+		return js_error_why(error, JOBSTACK_EBUG, JOBSTACK_WHY_MEMORY,
+				    "the popped entries could not be stored: out of memory?");
+	else if (s->claim == NULL)
+		return 0;
+	if (!from_reply || s->batch->count < s->claim->n) {
+		jobstack_batch_free(s->batch);
+		JS_TRY(js_batch_read(w->handle, &w->stack, w->id, s->claim, s->batch, error));
+	} else if (js_batch_end(s->batch) != 0)
+		return js_error_memory(error);
+	s->claim->next = w->claims;
+	w->claims = s->claim;
+	s->claim = NULL;
+	return 0;
+}
+
+/* Pauses a stack that has reached max_failures. If that fails now, a later step does it. */
+static void halt_failing_stack(struct jobstack_worker *w)
+{
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+
+	if (js_stack_halt(w->handle, &w->stack, &none) == 0)
+		w->stack.state = JOBSTACK_PAUSED;
+	w->failing = 0;
+}
+
+/* May the worker take this step now? */
+static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const struct jobstack_batch *batch,
+		      struct jobstack_error *error)
+{
+	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) ||
+	    (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    w->unsettled ? "it is not known whether the last step was committed: repeat it "
+						   "with the same arguments"
+						 : "jobstack_step: the number of entries to claim must be 0 to %d, and "
+						   "if it is not 0, a batch must be given",
+				    JOBSTACK_POP_MAX);
+	return 0;
+}
+
+/* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT. */
+static void advance_worker(const struct stepping *s, int64_t sent)
+{
+	struct jobstack_worker *w = s->w;
+
+	if (!goes_alone(s))
+		w->closed_len = fits_row(s) ? w->closed_len + s->closed.text.len : 0;
+	w->seq++;
+	w->deadline_us = sent + w->lease_us;
+	if (w->script) {
+		memcpy(w->token, w->next, sizeof(w->token));
+		js_file_random(w->next, sizeof(w->next));
+	}
+}
+
+/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
+static int take_step_once(struct jobstack_worker *w, const struct jobstack_step *step,
+			  struct jobstack_outcome *outcomes, struct jobstack_batch *batch,
+			  struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	size_t n = step->outcomes_n, kept = n, k = step->claim;
+	struct stepping s = {.w = w, .k = k, .fresh = step->fresh, .report = report, .batch = batch};
+	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
+	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
+
+	if (batch != NULL)
+		*batch = js_batch_of(w->id);
+	if (report != NULL)
+		*report = report_of(&w->stack, 0);
+	JS_TRY(check_step(w, n, k, batch, error));
+	for (size_t i = 0; i < n; i++)
+		outcomes[i] = step->outcomes[i];
+	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, outcomes, &kept, &s.sums, error));
+	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, outcomes, kept, sent, 0};
+	if (k > 0)
+		plan_pop(&s);
+	if (n > 0)
+		js_closed_write(&s.closed.text, outcomes, kept);
+	js_claim_times(&s.closing, &s.closed);
+	if (step->running != NULL)
+		js_running_write(w->handle->db, step, w->commit_us, &s.running);
+	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
+	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
+	committed = status == 0;
+	if (status == JS_DB_GUARD)
+		status = settle_step(w, lost, 0, error);
+	JS_THEN(status, take_in_batch(&s, committed, error));
+	/* a duplicate is tried again without some outcomes, and an earlier try may still arrive */
+	w->unsettled = (status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB)) ||
+		       (status == JS_DB_DUPLICATE && (lost || w->unsettled));
+	w->unsettled_us = first;
+	w->unsettled_n = n;
+	w->unsettled_k = k;
+	js_claim_settle(&w->claims, status == 0);
+	if (report != NULL && w->kills[0] != '\0')
+		report->kills = w->kills;
+	if (status == 0)
+		advance_worker(&s, committed ? sent : first); /* the try that moved seq, or one before it */
+	else if (batch != NULL)
+		jobstack_batch_free(batch);
+	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
+		halt_failing_stack(w);
+		if (report != NULL)
+			report->state = w->stack.state;
+	}
+	js_claim_free(s.claim);
+	js_buf_free(&s.running);
+	js_buf_free(&s.closed.text);
+	js_sql_free(&s.tail);
+	js_sql_free(&s.sql);
+	return status == JS_DB_DUPLICATE ? js_worker_skip(w, outcomes, kept, 0, 1, error) : status;
+}
+
+int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_batch *batch,
+		   struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	struct jobstack_outcome *outcomes = calloc(step->outcomes_n + 1, sizeof(*outcomes));
+	int status = outcomes == NULL ? js_error_memory(error) : JS_DB_DUPLICATE;
+
+	while (status == JS_DB_DUPLICATE)
+		status = take_step_once(w, step, outcomes, batch, report, error);
+	free(outcomes);
+	return status;
+}
+
+/* A heartbeat whose reply was lost is repeated, so that another step may follow. */
+static int settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error)
+{
+	static const struct jobstack_step heartbeat = JOBSTACK_STEP_INIT;
+
+	if (!w->unsettled || w->unsettled_n + w->unsettled_k > 0)
+		return 0;
+	return js_worker_step(w, &heartbeat, NULL, NULL, error);
+}
+
+int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, struct jobstack_batch *batch,
+		  struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	static const struct jobstack_running no_running = JOBSTACK_RUNNING_INIT;
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
+	struct jobstack_step_report told = JOBSTACK_STEP_REPORT_INIT;
+	struct jobstack_batch got = JOBSTACK_BATCH_INIT;
+	struct js_outcomes outcomes = {NULL, NULL};
+	const void *running = NULL;
+	void *running_memory = NULL;
+	int status = js_grow_in(&step, given, "jobstack_step", error);
+
+	JS_THEN(status, js_grow_begin(batch, &got, "jobstack_batch", error));
+	JS_THEN(status, js_grow_begin(report, &told, "jobstack_step_report", error));
+	JS_THEN(status, js_outcomes_take(&outcomes, step.outcomes, step.outcomes_n, error));
+	JS_THEN(status, js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
+				      "jobstack_running", error));
+	if (status == 0 && step.outcomes_n + step.claim > 0)
+		status = settle_heartbeat(w, error);
+	if (status == 0) {
+		step.outcomes = outcomes.at;
+		step.running = running;
+		status = js_worker_step(w, &step, batch == NULL ? NULL : &got, &told, error);
+		js_grow_out(batch, &got);
+		js_grow_out(report, &told);
+	}
+	free(running_memory);
+	free(outcomes.memory);
+	return status;
+}
+
+int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running *running, size_t running_n,
+		       int64_t *next_us, struct jobstack_error *error)
+{
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
+	int status = 0;
+
+	step.running = running;
+	step.running_n = running_n;
+	if (jobstack_now_us() >= w->deadline_us - w->lease_us + w->lease_us / 3)
+		status = jobstack_step(w, &step, NULL, NULL, error);
+	if (next_us != NULL)
+		*next_us = w->deadline_us - w->lease_us + w->lease_us / 3;
+	return status;
+}
+
+/* The end's packet: the stack row is locked first, because its counters take in the worker's. */
+static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const struct js_worker_end *end,
+		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
+{
+	size_t len = end->reason == NULL ? 0 : strlen(end->reason);
+	struct js_closed_list closed = {0};
+
+	js_closed_write(&closed.text, closing->outcomes, closing->n);
+	js_claim_times(closing, &closed);
+	js_stack_lock_sql(sql, w->stack.id);
+	js_closed_take_sql(sql, w->id);
+	js_sql_add(sql,
+		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),cause=%u,reason=%x,done=done+%u,dead=dead+%u,"
+		   "running=NULL,newest=GREATEST(newest,%u),closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND "
+		   "seq=%u AND ended IS NULL",
+		   (uint64_t)end->cause, (const void *)end->reason, len > 255 ? 255 : len, sums->done, sums->dead,
+		   closed.newest, w->next, w->id, w->token, w->seq);
+	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
+		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
+	js_sql_stmt(sql, "");
+	js_sql_guard(sql, 1);
+	js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
+	js_buf_free(&closed.text);
+	js_claim_close_sql(closing, sql);
+	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
+	 * taken as unsigned, out of range (1690, as if a guard had said no) */
+	js_sql_stmt(
+		sql,
+		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
+		w->id);
+	js_sql_count(sql, 1);
+	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
+	js_sql_count(sql, 1);
+	return js_claim_spans_sql(closing, sql, error);
+}
+
+/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
+static int finish_once(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
+		       struct jobstack_outcome *all, struct jobstack_error *error)
+{
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, all, end->n, jobstack_now_us(), 0};
+	char kills[sizeof(w->kills)]; /* js_kill_close cuts it */
+	struct js_claim_sums sums;
+	struct js_sql sql = {0};
+	int lost = 0, status;
+
+	for (size_t i = 0; i < end->n; i++)
+		all[i] = end->outcomes[i];
+	memcpy(kills, w->kills, sizeof(kills));
+	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, all, &closing.n, &sums, error));
+	if (end->lost != NULL)
+		closing.n += js_kill_close(kills, w->claims, all + closing.n, &sums);
+	closing.n += js_claim_close_rest(w->claims, &w->stack, end->cause, end->lost, all + closing.n, &sums);
+	status = looks ? JS_DB_DUPLICATE : finish_sql(w, &closing, end, &sums, &sql, error);
+	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
+	if (status == JS_DB_GUARD)
+		status = settle_step(w, lost, 1, error);
+	js_claim_settle(&w->claims, status == 0);
+	if (status == 0)
+		w->seq++;
+	if (end->closed != NULL)
+		*end->closed = closing.n;
+	js_sql_free(&sql);
+	return status == JS_DB_DUPLICATE ? js_worker_skip(w, all, closing.n, end->lost != NULL, !looks, error) : status;
+}
+
+int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
+{
+	struct jobstack_outcome *all;
+	int status;
+
+	if (w->unsettled)
+		return js_error_set(
+			error, JOBSTACK_EUSAGE,
+			"it is not known whether the last step was committed: repeat it before the worker ends");
+	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
+	status = all == NULL ? js_error_memory(error) : finish_once(w, end, end->damaged, all, error);
+	while (status == JS_DB_DUPLICATE)
+		status = finish_once(w, end, 0, all, error);
+	free(all);
+	return status;
+}
+
+int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
+			enum jobstack_cause cause, const char *reason, struct jobstack_error *error)
+{
+	struct js_worker_end end = {.n = n, .cause = cause, .reason = reason};
+	struct js_outcomes all;
+	int status = js_outcomes_take(&all, outcomes, n, error);
+
+	end.outcomes = all.at;
+	JS_THEN(status, settle_heartbeat(w, error));
+	JS_THEN(status, js_worker_finish(w, &end, error));
+	free(all.memory);
+	return status;
+}

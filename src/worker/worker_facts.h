@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the outcomes of this worker refer to, stored once: versions of the program, file systems, the platform, Python
+ * packages.  Only the ledger's thread uses it.
+ */
+#pragma once
+
+#include "proc/mounts.h"
+#include "exec/packages.h"
+#include "exec/program.h"
+
+#define FACTS_TOLD 32
+
+/* All but TOLD is given. */
+struct facts {
+	struct js_program *version;
+	const struct js_mounts *mounts;
+	const char *platform; /* a text, and its number (-1: not known) */
+	int64_t platform_number;
+	struct js_packages *packages; /* NULL: they are not recorded */
+	struct {
+		int64_t number[FACTS_TOLD]; /* that the database has by this worker; without room, the oldest go */
+		unsigned n;
+	} told[JOBSTACK_FACT_PACKAGES + 1];
+};
+
+/* Sets in N OUTCOMES which packages their attempts imported.  It waits for what commands have just written about that,
+ * for a fifth of a second at most, and asks no database. */
+void facts_of_packages(struct facts *facts, struct jobstack_outcome *outcomes, size_t n);
+
+/* Stores what N OUTCOMES refer to and the database does not have yet.  What fails is tried again with the next outcome
+ * that refers to it. */
+void facts_tell(struct facts *facts, struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n);
