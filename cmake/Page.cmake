@@ -42,6 +42,6 @@ foreach(part head tail)
 	string(REGEX REPLACE "(..)" "0x\\1," page_${part} "${page_${part}}")
 endforeach()
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/page_data.c CONTENT "#include \"show/page.h\"
-const char view_page_head[] = {${page_head}0}, view_page_tail[] = {${page_tail}0};
+const char show_page_head[] = {${page_head}0}, show_page_tail[] = {${page_tail}0};
 ")
 target_sources(js_show PRIVATE ${PROJECT_BINARY_DIR}/page_data.c)

@@ -95,7 +95,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	struct stat st;
 
 	*a = (struct cli_archive){.cli = cli, .path = path};
-	view_fields_of_attempts(&a->fields);
+	show_fields_of_attempts(&a->fields);
 	a->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (a->fd < 0 || fstat(a->fd, &st) != 0)
 		return fail_errno(a, "can't be written");
@@ -136,9 +136,9 @@ static int write_lines(struct cli_archive *a, int sync)
 int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 {
 	js_buf_char(&a->lines, '{');
-	view_json_member(&a->lines, "stack", a->cli->stack, strlen(a->cli->stack));
+	show_json_member(&a->lines, "stack", a->cli->stack, strlen(a->cli->stack));
 	js_buf_char(&a->lines, ',');
-	view_json_members(&a->fields, item, &a->lines);
+	show_json_members(&a->fields, item, &a->lines);
 	js_buf_str(&a->lines, "}\n");
 	return a->lines.failed || a->lines.len >= WRITE_AT ? write_lines(a, 0) : 0;
 }

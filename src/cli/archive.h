@@ -16,7 +16,7 @@ struct cli_archive {
 	int fd;
 	off_t size; /* what is on the disk for good */
 	int failed; /* it could not be written, which was printed */
-	struct view_fields fields;
+	struct show_fields fields;
 	off_t written;	     /* behind SIZE, and not synced */
 	struct js_buf lines; /* not written yet */
 };

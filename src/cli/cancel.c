@@ -26,7 +26,7 @@ static int cancel_chosen(struct cli *cli, const struct cli_change *c, const stru
 
 static int say_why_not(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out)
 {
-	js_buf_printf(out, "is %s", view_state_word(item->state));
+	js_buf_printf(out, "is %s", show_state_word(item->state));
 	if (item->state == JOBSTACK_IS_RUNNING)
 		js_buf_printf(out, ": use `jobstack kill -s %s %" PRIu64 "`", cli->stack, item->entry);
 	else if (item->state == JOBSTACK_IS_HELD)
@@ -86,7 +86,7 @@ static int cancel_stack(struct cli *cli)
 	if (cli_read_status(cli, &s) != 0)
 		return cli_fail(cli);
 	JS_TRY(cli_confirm(cli, "cancel %" PRIu64 " %s of the stack \"%s\" that %s not started",
-			   VIEW_ENTRIES(s.ready + s.waiting + s.held), cli->stack,
+			   SHOW_ENTRIES(s.ready + s.waiting + s.held), cli->stack,
 			   s.ready + s.waiting + s.held == 1 ? "has" : "have"));
 	return cli_set_state(cli, JOBSTACK_CANCELLED, options.note, "is cancelled now", "was cancelled already");
 }

@@ -99,10 +99,10 @@ static int print_change(const struct cli *cli, const struct cli_change *c)
 	json_t *o;
 
 	if (cli->json) {
-		o = VIEW_OBJECT(KEY_TEXT("stack", cli->stack));
+		o = SHOW_OBJECT(KEY_TEXT("stack", cli->stack));
 		if (c->to != NULL)
-			VIEW_SET(o, KEY_TEXT("to", c->to));
-		VIEW_SET(o, KEY_COUNT(c->done, r->requeued), KEY_COUNT(c->other, c->others),
+			SHOW_SET(o, KEY_TEXT("to", c->to));
+		SHOW_SET(o, KEY_COUNT(c->done, r->requeued), KEY_COUNT(c->other, c->others),
 			 KEY_COUNT("refused", r->refused), KEY_COUNT("missing", r->missing),
 			 KEY_FLAG("dry_run", c->dry_run));
 		return cli_print_json(o);

@@ -47,7 +47,7 @@ static int print_finding(void *ctx, const struct jobstack_finding *f)
 	struct js_buf path = {0};
 
 	if (p->findings != NULL) {
-		VIEW_APPEND(p->findings, KEY_TEXT("kind", f->kind), KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
+		SHOW_APPEND(p->findings, KEY_TEXT("kind", f->kind), KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
 			    KEY_BYTES("datapath", f->datapath.data, f->datapath.len), KEY_TEXT("text", f->text),
 			    KEY_TEXT("command", mended[f->fault] != NULL ? p->command : NULL));
 		return 0;
@@ -55,7 +55,7 @@ static int print_finding(void *ctx, const struct jobstack_finding *f)
 	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
 	if (f->entry != 0) {
 		if (f->datapath.data != NULL)
-			view_safe(&path, f->datapath.data, f->datapath.len);
+			show_safe(&path, f->datapath.data, f->datapath.len);
 		(void)printf("entry %" PRIu64 "%s%s%s: ", f->entry, path.len > 0 ? " (" : "",
 			     path.len > 0 ? path.data : "", path.len > 0 ? ")" : "");
 	}
@@ -81,7 +81,7 @@ static void print_verdict(const struct proof *p)
 
 	if (p->stack != NULL && count_faults(r) == 0)
 		(void)printf("the ledger of %s balances: %" PRIu64 " %s, %" PRIu64 " attempt%s\n", p->stack,
-			     VIEW_ENTRIES(r->entries), r->attempts, view_plural(r->attempts));
+			     SHOW_ENTRIES(r->entries), r->attempts, show_plural(r->attempts));
 	if (p->stack != NULL && count_faults(r) > 0)
 		(void)printf("the ledger of %s does not balance", p->stack);
 	else if (count_faults(r) > 0)
@@ -108,19 +108,19 @@ static int print_proof_json(struct proof *p)
 	const struct jobstack_check_report *r = &p->report;
 	int cancelled = r->state == JOBSTACK_CANCELLED;
 	uint64_t open = cancelled ? 0 : 1;
-	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", p->stack), KEY_FLAG("balances", count_faults(r) == 0)),
+	json_t *o = SHOW_OBJECT(KEY_TEXT("stack", p->stack), KEY_FLAG("balances", count_faults(r) == 0)),
 	       *found = json_object();
 
 	if (p->stack != NULL)
-		VIEW_SET(o, KEY_TEXT("state", view_stack_word(r->state)), KEY_COUNT("entries", r->entries),
+		SHOW_SET(o, KEY_TEXT("state", show_stack_word(r->state)), KEY_COUNT("entries", r->entries),
 			 KEY_COUNT("attempts", r->attempts), KEY_COUNT("ready", open * r->ready),
 			 KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
 			 KEY_COUNT("running", r->running), KEY_COUNT("done", r->done), KEY_COUNT("dead", r->dead),
 			 KEY_COUNT("moved", r->moved),
 			 KEY_COUNT("cancelled", r->cancelled + (cancelled ? r->ready + r->waiting + r->held : 0)));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
-		VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
-	VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
+		SHOW_SET(found, KEY_COUNT(kind[i], r->found[i]));
+	SHOW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
 	p->findings = NULL;
 	return cli_print_json(o);
 }

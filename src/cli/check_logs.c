@@ -137,12 +137,12 @@ static void print_forgotten(struct logs *l, const struct sought *s, const char *
 
 	l->forgotten++;
 	if (l->found != NULL) {
-		VIEW_APPEND(l->found, KEY_COUNT("entry", s->place.entry), KEY_COUNT("attempt", s->place.attempt),
+		SHOW_APPEND(l->found, KEY_COUNT("entry", s->place.entry), KEY_COUNT("attempt", s->place.attempt),
 			    KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how), KEY_TEXT("file", path),
 			    KEY_TEXT("why", has[s->known]));
 		return;
 	}
-	view_safe(&name, text == NULL ? "" : text, len);
+	show_safe(&name, text == NULL ? "" : text, len);
 	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, s->place.entry,
 		     name.len > 0 ? " (" : "", name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", s->place.attempt,
 		     how, path, has[s->known]);

@@ -58,7 +58,7 @@ static int close_entry(struct cli *cli)
 		return cli_fail(cli);
 	if (cli->verbose)
 		cli_say(cli, "closed entry %" PRIu64 ", attempt %" PRIu32 ": %s", o.entry, o.attempt,
-			view_outcome_word((int)o.verdict));
+			show_outcome_word((int)o.verdict));
 	return CLI_YES;
 }
 

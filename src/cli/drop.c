@@ -29,7 +29,7 @@ static int print_dropped(const struct cli *cli, uint64_t pushed)
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed));
 	if (!cli->quiet)
-		(void)printf("dropped the stack \"%s\" with %" PRIu64 " %s\n", cli->stack, VIEW_ENTRIES(pushed));
+		(void)printf("dropped the stack \"%s\" with %" PRIu64 " %s\n", cli->stack, SHOW_ENTRIES(pushed));
 	(void)fflush(stdout);
 	(void)snprintf(logs, sizeof(logs), "jobstack-logs/%s", cli->stack);
 	if (access(logs, F_OK) == 0)
@@ -57,7 +57,7 @@ static int drop_stack(struct cli *cli)
 	JS_TRY(cli_confirm(cli,
 			   "remove the stack \"%s\" with its %" PRIu64 " %s (%" PRIu64 " done, %" PRIu64
 			   " dead, %" PRIu64 " not finished) and their history",
-			   cli->stack, VIEW_ENTRIES(s.pushed), s.done, s.dead, insight_stack_left(&s) + s.cancelled));
+			   cli->stack, SHOW_ENTRIES(s.pushed), s.done, s.dead, figures_stack_left(&s) + s.cancelled));
 	status = jobstack_drop(cli->handle, cli->stack, show_drop, &progress, &cli->error);
 	cli_progress_end(&progress);
 	if (status == JOBSTACK_ESTOPPED)

@@ -23,7 +23,7 @@ enum { CSV, JSONL };
 
 static struct exporting {
 	struct jobstack_export_options o;
-	struct view_fields fields;
+	struct show_fields fields;
 	const char *states_arg, *fields_arg, *since_arg;
 	int format, follow;
 	struct cli *cli;
@@ -59,7 +59,7 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 {
 	do {
 		size_t len = strcspn(list, ",");
-		int v = view_outcome(list, len);
+		int v = show_outcome(list, len);
 
 		if (v < 0)
 			return cli_usage(cli,
@@ -75,15 +75,15 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 static int settle_fields(struct cli *cli, struct exporting *x)
 {
 	if (x->fields_arg == NULL && x->o.by_entry)
-		view_fields_all(&x->fields);
+		show_fields_all(&x->fields);
 	else if (x->fields_arg == NULL)
-		view_fields_of_attempts(&x->fields);
+		show_fields_of_attempts(&x->fields);
 	for (size_t i = 0; i < x->fields.n && !x->o.by_entry; i++)
-		if (view_field_is_of_entry(x->fields.field[i]))
+		if (show_field_is_of_entry(x->fields.field[i]))
 			return cli_usage(cli, "%s is a field of entries, not of attempts: use --what entries",
 					 x->fields.field[i]->name);
-	x->o.no_datapath = !view_fields_have(&x->fields, "datapath");
-	x->o.tails = view_fields_have(&x->fields, "err_tail");
+	x->o.no_datapath = !show_fields_have(&x->fields, "datapath");
+	x->o.tails = show_fields_have(&x->fields, "err_tail");
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static void add_csv(struct exporting *x, const struct jobstack_item *item)
 {
 	if (item->cursor != NULL)
 		js_buf_printf(&x->out, "%s,", item->cursor);
-	view_csv_record(&x->fields, item, &x->out);
+	show_csv_record(&x->fields, item, &x->out);
 }
 
 static void add_jsonl(struct exporting *x, const struct jobstack_item *item)
@@ -134,7 +134,7 @@ static void add_jsonl(struct exporting *x, const struct jobstack_item *item)
 	js_buf_char(&x->out, '{');
 	if (item->cursor != NULL)
 		js_buf_printf(&x->out, "\"cursor\":\"%s\",", item->cursor);
-	view_json_members(&x->fields, item, &x->out);
+	show_json_members(&x->fields, item, &x->out);
 	js_buf_str(&x->out, "}\n");
 }
 
@@ -169,7 +169,7 @@ static int print_export(struct cli *cli)
 	if (x->format == CSV && (x->follow || x->o.after != NULL))
 		js_buf_str(&x->out, "cursor,");
 	if (x->format == CSV)
-		view_csv_head(&x->fields, &x->out);
+		show_csv_head(&x->fields, &x->out);
 	status = jobstack_export(cli->handle, cli->stack, &x->o, add_record, x, &cli->error);
 	if (x->out.failed)
 		status = js_error_memory(&cli->error);

@@ -21,7 +21,7 @@ static int print_failed(void *ctx, const struct jobstack_item *item)
 	struct failed *f = ctx;
 	struct js_buf line = {0};
 
-	view_failed(&line, item->datapath.data, item->datapath.len, item->reason, item->err_tail.data,
+	show_failed(&line, item->datapath.data, item->datapath.len, item->reason, item->err_tail.data,
 		    item->err_tail.len);
 	if (f->n++ == 0) {
 		f->entry = item->entry;

@@ -170,15 +170,15 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 static int find_programs(struct cli *cli, struct cli_filter *f)
 {
 	static const int64_t none = -1;
-	struct insight_facts facts = {.n = 0};
-	int status = insight_facts_read(&facts, cli->handle, cli->stack, &cli->error);
+	struct figures_facts facts = {.n = 0};
+	int status = figures_facts_read(&facts, cli->handle, cli->stack, &cli->error);
 
 	for (size_t i = 0; status == 0 && i < facts.n; i++) {
 		const struct jobstack_stack_fact *v = &facts.at[i].f;
 		struct js_buf elsewhere = {0};
 		char digits[17];
 
-		(void)snprintf(digits, sizeof(digits), VIEW_FACT_FORMAT, (uint64_t)v->number);
+		(void)snprintf(digits, sizeof(digits), SHOW_FACT_FORMAT, (uint64_t)v->number);
 		if (v->kind == JOBSTACK_FACT_PROGRAM &&
 		    (f->program == NULL || strncmp(digits, f->program, strlen(f->program)) == 0) &&
 		    (!f->changed || js_program_today(v->text, &elsewhere) != v->number) && elsewhere.len == 0)
@@ -190,7 +190,7 @@ static int find_programs(struct cli *cli, struct cli_filter *f)
 				 digits, elsewhere.data);
 		js_buf_free(&elsewhere);
 	}
-	insight_facts_free(&facts);
+	figures_facts_free(&facts);
 	if (status == 0 && f->programs.failed)
 		status = js_error_memory(&cli->error);
 	f->f.programs_n = f->programs.len / sizeof(none);

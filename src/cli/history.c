@@ -75,26 +75,26 @@ static const char *find_program(const struct jobstack_item *i)
 static void add_text_member(struct js_buf *out, const char *name, const char *text)
 {
 	js_buf_char(out, ',');
-	view_json_member(out, name, text, text == NULL ? 0 : strlen(text));
+	show_json_member(out, name, text, text == NULL ? 0 : strlen(text));
 }
 
 /* An attempt; or, with a STATE, only which entry it is. */
 static void add_json_line(struct history *h, const struct jobstack_item *given, const char *state)
 {
-	struct view_fields fields = {.n = 0};
+	struct show_fields fields = {.n = 0};
 	struct jobstack_item i = *given;
 
 	i.state = i.outcome < 0 ? JOBSTACK_IS_RUNNING : 0;
 	if (i.datapath.data == NULL)
 		i.datapath = (struct jobstack_bytes){h->word, strlen(h->word)};
 	if (state == NULL)
-		view_fields_all(&fields);
+		show_fields_all(&fields);
 	else
-		(void)view_fields_parse("entry,datapath", &fields, &h->line);
+		(void)show_fields_parse("entry,datapath", &fields, &h->line);
 	js_buf_char(&h->line, '{');
-	view_json_member(&h->line, "stack", h->stack, strlen(h->stack));
+	show_json_member(&h->line, "stack", h->stack, strlen(h->stack));
 	js_buf_char(&h->line, ',');
-	view_json_members(&fields, &i, &h->line);
+	show_json_members(&fields, &i, &h->line);
 	if (state != NULL)
 		add_text_member(&h->line, "state", state);
 	add_text_member(&h->line, "command", state == NULL ? find_program(&i) : NULL);
@@ -106,30 +106,30 @@ static void add_name(struct js_buf *out, const char *name, size_t width)
 {
 	const size_t from = out->len;
 
-	view_safe(out, name != NULL ? name : "-", name != NULL ? strlen(name) : 1);
+	show_safe(out, name != NULL ? name : "-", name != NULL ? strlen(name) : 1);
 	js_buf_printf(out, "%*s", (int)(out->len - from < width ? width - (out->len - from) : 0), "");
 }
 
 static void add_text_line(struct history *h, const struct jobstack_item *i, const char *state)
 {
-	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us, us = insight_took(i);
+	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us, us = figures_took(i);
 
-	js_buf_printf(&h->line, "%-20s  %-14s %8" PRIu64, state == NULL && at_us >= 0 ? view_second(at_us).text : "now",
+	js_buf_printf(&h->line, "%-20s  %-14s %8" PRIu64, state == NULL && at_us >= 0 ? show_second(at_us).text : "now",
 		      h->stack, i->entry);
 	if (state != NULL) {
 		js_buf_printf(&h->line, " %7s  %s\n", "-", state);
 		return;
 	}
 	js_buf_printf(&h->line, " %7" PRIu32 "  %-12s ", i->attempt,
-		      i->outcome < 0 ? "running" : view_item_how(i).text);
+		      i->outcome < 0 ? "running" : show_item_how(i).text);
 	add_name(&h->line, i->node, 12);
-	js_buf_printf(&h->line, " %10s", us >= 0 ? view_took((double)us).text : "-");
-	js_buf_printf(&h->line, " %10s", i->read_bytes >= 0 ? view_size((double)i->read_bytes).text : "-");
-	js_buf_printf(&h->line, " %10s  ", i->write_bytes >= 0 ? view_size((double)i->write_bytes).text : "-");
+	js_buf_printf(&h->line, " %10s", us >= 0 ? show_took((double)us).text : "-");
+	js_buf_printf(&h->line, " %10s", i->read_bytes >= 0 ? show_size((double)i->read_bytes).text : "-");
+	js_buf_printf(&h->line, " %10s  ", i->write_bytes >= 0 ? show_size((double)i->write_bytes).text : "-");
 	add_name(&h->line, find_program(i), 0);
 	if (h->version != NULL) {
 		js_buf_str(&h->line, ", ");
-		view_version_short(&h->line, h->version);
+		show_version_short(&h->line, h->version);
 	}
 	js_buf_char(&h->line, '\n');
 }
@@ -187,7 +187,7 @@ static int take_state(void *ctx, const struct jobstack_item *i)
 	h->state = i->state;
 	if (i->state == JOBSTACK_IS_DONE)
 		return 0;
-	return print_event(h, i, i->state == JOBSTACK_IS_RUNNING ? NULL : view_state_word(i->state));
+	return print_event(h, i, i->state == JOBSTACK_IS_RUNNING ? NULL : show_state_word(i->state));
 }
 
 static int show_state(struct history *h, const struct place *place)
@@ -244,17 +244,17 @@ static int print_duplicate(void *ctx, const struct jobstack_file *file)
 		js_buf_printf(out, "%s%7zu  ", h->shown == 0 ? "ENTRIES  STACK:ENTRY...  DATAPATH\n" : "", file->n);
 	for (size_t i = 0; i < file->n; i++)
 		if (h->cli->json)
-			VIEW_APPEND(entries, KEY_TEXT("stack", file->run[i].stack),
+			SHOW_APPEND(entries, KEY_TEXT("stack", file->run[i].stack),
 				    KEY_COUNT("entry", file->run[i].entry));
 		else
 			js_buf_printf(out, "%s:%" PRIu64 " ", file->run[i].stack, file->run[i].entry);
 	if (h->cli->json)
-		h->failed = view_json_line(VIEW_OBJECT(KEY_BYTES("datapath", file->datapath.data, file->datapath.len),
+		h->failed = show_json_line(SHOW_OBJECT(KEY_BYTES("datapath", file->datapath.data, file->datapath.len),
 						       KEY_JSON("entries", entries)),
 					   out) != 0;
 	else {
 		js_buf_char(out, ' ');
-		view_safe(out, file->datapath.data, file->datapath.len);
+		show_safe(out, file->datapath.data, file->datapath.len);
 		js_buf_str(out, file->datapath.len > 0 ? "\n" : "(pruned)\n");
 	}
 	return write_line(h) || h->shown >= h->limit;

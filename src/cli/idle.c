@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle *i)
+void cli_idle_ask(const struct cli *cli, const char *stack, struct figures_idle *i)
 {
 	struct js_budget_stack jobs = {stack, i->last.user, i->last.job, -1, i->queued, i->state};
 	struct js_budget budget = {cli->handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, i->cluster, 0};
@@ -38,7 +38,7 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct insight_idle 
 	}
 }
 
-void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_buf *out)
+void cli_idle_next(const char *stack, const struct figures_idle *i, struct js_buf *out)
 {
 	struct js_buf again = {0};
 	const char *start;
@@ -50,7 +50,7 @@ void cli_idle_next(const char *stack, const struct insight_idle *i, struct js_bu
 			      i->live > 0 ? "" : ", and ", i->live > 0 ? "" : start);
 	else if (i->alone && i->last.job == 0 && i->last.job_us >= 0 && !i->last.came)
 		js_buf_str(out, "correct what it rejected, and submit again");
-	else if (insight_idle_useless(i))
+	else if (figures_idle_useless(i))
 		js_buf_printf(out, "correct that first, then %s (else it would end in the same way)", start);
 	else if (i->live > 0)
 		js_buf_str(out, "nothing has to be submitted again; `squeue --me` shows the jobs");

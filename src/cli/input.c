@@ -70,7 +70,7 @@ void cli_input_say_skipped(const struct cli *cli, const struct cli_input *in)
 	if (in->mark)
 		cli_say(cli, "line 1 begins with a byte-order mark, which was dropped");
 	if (in->empty > 0)
-		cli_say(cli, "skipped %" PRIu64 " empty line%s", in->empty, view_plural(in->empty));
+		cli_say(cli, "skipped %" PRIu64 " empty line%s", in->empty, show_plural(in->empty));
 	if (in->refused > TOLD)
 		cli_tell(cli, "%" PRIu64 " more were refused", in->refused - TOLD);
 }
@@ -122,7 +122,7 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 		cli_tell(cli,
 			 "the input ends with a newline, not with a NUL as find -print0 writes it: leave out -0 "
 			 "(%" PRIu64 " %s had been pushed)",
-			 VIEW_NAMES(pushed));
+			 SHOW_NAMES(pushed));
 	else if (input->cr_line > 0)
 		cli_tell(cli,
 			 "line %" PRIu64

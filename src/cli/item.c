@@ -173,7 +173,7 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 		(void)js_error_set(&cli->error, JOBSTACK_NOTHING,
 				   "entry %" PRIu64 " is not claimed; its last attempt, %" PRIu32
 				   ", was closed as %s (--attempt names another attempt)",
-				   entry, last.attempt, view_outcome_word(last.outcome));
+				   entry, last.attempt, show_outcome_word(last.outcome));
 	return cli_fail(cli);
 }
 
@@ -229,14 +229,14 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 		size_t len = strcspn(list, ",");
 		const int is_all = len == 3 && strncmp(list, "all", 3) == 0;
 
-		if (view_state_bit(list, len) == 0 && !is_all)
+		if (show_state_bit(list, len) == 0 && !is_all)
 			return cli_usage(cli,
 					 "-t: \"%.*s\" is not a state: use ready, waiting, held, running, done, "
 					 "failed, lost, dead, cancelled, moved or all (--exit=N selects by exit "
 					 "status)",
 					 (int)len, list);
 		all |= is_all;
-		*bits |= view_state_bit(list, len);
+		*bits |= show_state_bit(list, len);
 		list += len;
 	} while (*list++ == ',');
 	if (all)
@@ -244,12 +244,12 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-int cli_fields(struct cli *cli, const char *list, struct view_fields *fields)
+int cli_fields(struct cli *cli, const char *list, struct show_fields *fields)
 {
 	struct js_buf fault = {0};
 	int status = 0;
 
-	if (view_fields_parse(list, fields, &fault) != 0)
+	if (show_fields_parse(list, fields, &fault) != 0)
 		status = cli_usage(cli, "-o: %s", fault.data != NULL ? fault.data : list);
 	js_buf_free(&fault);
 	return status;

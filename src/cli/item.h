@@ -43,7 +43,7 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 int cli_states(struct cli *cli, const char *list, unsigned *states);
 
 /* Reads "entry,datapath".  Returns 0, or CLI_USAGE, with the reason printed. */
-int cli_fields(struct cli *cli, const char *list, struct view_fields *fields);
+int cli_fields(struct cli *cli, const char *list, struct show_fields *fields);
 
 #define CLI_SINCE_HELP "2h or 7d ago, or 2026-11-21\nor 2026-11-21T06:20:00 (UTC)"
 

@@ -85,7 +85,7 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 static int explain_state(struct cli *cli, const struct target *t)
 {
 	const int killed = t->state == JOBSTACK_IS_DEAD && t->cause == JOBSTACK_CAUSE_KILLED;
-	const char *word = view_state_word(t->state);
+	const char *word = show_state_word(t->state);
 	char why[sizeof(t->reason) + 4] = "";
 
 	if (t->reason[0] != '\0')
@@ -129,7 +129,7 @@ static int request_kill(struct cli *cli, struct target *t)
 	if (t->asked && (!t->here || strcmp(t->user, js_home_user()) != 0))
 		cli_say(cli, "entry %" PRIu64 " runs on %s (user %s): its worker ends it %s%s", t->entry, t->node,
 			t->user, t->here ? "now" : "with its next update, within ",
-			t->here ? "" : view_duration(t->lease_us / 3).text);
+			t->here ? "" : show_duration(t->lease_us / 3).text);
 	return status == 0 ? CLI_YES : CLI_NO;
 }
 

@@ -137,8 +137,8 @@ int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *las
 
 	(void)jobstack_last(handle, stack, take_started, &s, &ignored);
 	if (s.line.n > 0 && last != NULL) {
-		js_buf_printf(last, "%s ago in ", view_duration(s.ago_us).text);
-		view_safe(last, s.cwd.data, s.cwd.len);
+		js_buf_printf(last, "%s ago in ", show_duration(s.ago_us).text);
+		show_safe(last, s.cwd.data, s.cwd.len);
 		js_buf_str(last, ": ");
 		show_line(&s, &(struct cli_words){.n = 0}, 1, last);
 	}

@@ -20,7 +20,7 @@
 
 static struct listing {
 	struct cli_filter filter;
-	struct view_fields fields;
+	struct show_fields fields;
 	const char *fields_arg; /* of -o, or NULL */
 	int nul;
 	uint64_t listed;
@@ -36,7 +36,7 @@ static const struct js_opt table[] = {
 			"ended, whatever the\nstate of the entry is now"),
 	{'o', "fields", "FIELDS",
 	 "print only these fields (FIELDS: names separated by commas), with tabs between them and - for an unknown "
-	 "value:" VIEW_FIELD_NAMES,
+	 "value:" SHOW_FIELD_NAMES,
 	 CLI_WORD(&list.fields_arg)},
 	{'0', "null", NULL, "end records with NUL, and print names unescaped (default field:\ndatapath)",
 	 CLI_FLAG(&list.nul)},
@@ -54,7 +54,7 @@ static int check_list(struct cli *cli)
 	if (list.fields_arg != NULL || list.nul)
 		status = cli_fields(cli, list.fields_arg != NULL ? list.fields_arg : "datapath", &list.fields);
 	else if (cli->json)
-		view_fields_all(&list.fields);
+		show_fields_all(&list.fields);
 	return status;
 }
 
@@ -63,7 +63,7 @@ static void add_fields(const struct jobstack_item *item)
 	for (size_t i = 0; i < list.fields.n; i++) {
 		if (i > 0)
 			js_buf_char(&list.line, '\t');
-		view_field_text(list.fields.field[i], item, list.nul, &list.line);
+		show_field_text(list.fields.field[i], item, list.nul, &list.line);
 	}
 	js_buf_char(&list.line, list.nul ? '\0' : '\n');
 }
@@ -76,7 +76,7 @@ static const struct {
 	unsigned from; /* the narrowest terminal that shows it */
 } column[COLUMNS] = {{8, 0}, {-9, 40}, {7, 92}, {-12, 54}, {-12, 68}, {-20, 120}, {9, 80}};
 
-static void add_table_line(const char *const cell[COLUMNS], enum view_colour colour, const char *name, size_t len)
+static void add_table_line(const char *const cell[COLUMNS], enum show_colour colour, const char *name, size_t len)
 {
 	struct js_buf line = {0};
 	unsigned used;
@@ -86,44 +86,44 @@ static void add_table_line(const char *const cell[COLUMNS], enum view_colour col
 		if (list.columns > 0 && list.columns < column[i].from)
 			continue;
 		(void)snprintf(padded, sizeof(padded), "%*s", column[i].width, cell[i]);
-		view_paint(&line, list.colours, i == STATE ? colour : VIEW_PLAIN, padded);
+		show_paint(&line, list.colours, i == STATE ? colour : SHOW_PLAIN, padded);
 		js_buf_char(&line, ' ');
 	}
-	used = line.failed ? 0 : view_width(line.data, line.len);
-	view_cut_inside(&line, name, len, list.columns == 0 ? 0 : list.columns > used ? list.columns - used : 1, 1);
-	view_cut_bytes(&list.line, line.data != NULL ? line.data : "", line.len, list.columns);
+	used = line.failed ? 0 : show_width(line.data, line.len);
+	show_cut_inside(&line, name, len, list.columns == 0 ? 0 : list.columns > used ? list.columns - used : 1, 1);
+	show_cut_bytes(&list.line, line.data != NULL ? line.data : "", line.len, list.columns);
 	js_buf_char(&list.line, '\n');
 	list.line.failed |= line.failed;
 	js_buf_free(&line);
 }
 
-static enum view_colour state_colour(unsigned state)
+static enum show_colour state_colour(unsigned state)
 {
-	return state == JOBSTACK_IS_DONE      ? VIEW_GREEN
-	       : state == JOBSTACK_IS_RUNNING ? VIEW_YELLOW
-	       : state == JOBSTACK_IS_DEAD    ? VIEW_RED
-					      : VIEW_PLAIN;
+	return state == JOBSTACK_IS_DONE      ? SHOW_GREEN
+	       : state == JOBSTACK_IS_RUNNING ? SHOW_YELLOW
+	       : state == JOBSTACK_IS_DEAD    ? SHOW_RED
+					      : SHOW_PLAIN;
 }
 
 static void add_table_row(const struct jobstack_item *item)
 {
 	static const char *const heads[COLUMNS] = {"ENTRY", "STATE",   "ATTEMPT", "OUTCOME",
 						   "NODE",  "STARTED", "SECONDS"};
-	const struct view_amount how = view_item_how(item), started = view_second(item->started_us);
+	const struct show_amount how = show_item_how(item), started = show_second(item->started_us);
 	struct js_buf node = {0}, name = {0};
 	char took[32] = "-", entry[32], attempt[16];
-	int64_t us = insight_took(item);
+	int64_t us = figures_took(item);
 
 	if (list.listed == 0)
-		add_table_line(heads, VIEW_PLAIN, "DATAPATH", 8);
+		add_table_line(heads, SHOW_PLAIN, "DATAPATH", 8);
 	if (us >= 0)
 		(void)snprintf(took, sizeof(took), "%.3f", (double)us / 1e6);
 	(void)snprintf(entry, sizeof(entry), "%" PRIu64, item->entry);
 	(void)snprintf(attempt, sizeof(attempt), "%" PRIu32, item->attempt);
 	if (item->node != NULL)
-		view_safe(&node, item->node, strlen(item->node));
-	view_safe(&name, item->datapath.data, item->datapath.len);
-	add_table_line((const char *const[COLUMNS]){entry, view_state_word(item->state), attempt, how.text,
+		show_safe(&node, item->node, strlen(item->node));
+	show_safe(&name, item->datapath.data, item->datapath.len);
+	add_table_line((const char *const[COLUMNS]){entry, show_state_word(item->state), attempt, how.text,
 						    node.len > 0 ? node.data : "-",
 						    started.text[0] != '\0' ? started.text : "-", took},
 		       state_colour(item->state), name.data != NULL ? name.data : "", name.len);
@@ -139,9 +139,9 @@ static void add_message_line(const struct jobstack_item *item)
 
 	if (item->state != JOBSTACK_IS_DEAD)
 		return;
-	view_failed(&text, "", 0, item->reason, item->err_tail.data, item->err_tail.len);
+	show_failed(&text, "", 0, item->reason, item->err_tail.data, item->err_tail.len);
 	js_buf_str(&list.line, "        ");
-	view_cut_inside(&list.line, text.data != NULL ? text.data : "", text.len,
+	show_cut_inside(&list.line, text.data != NULL ? text.data : "", text.len,
 			list.columns > 9 ? list.columns - 8 : list.columns, 0);
 	js_buf_char(&list.line, '\n');
 	list.line.failed |= text.failed;
@@ -155,7 +155,7 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 	js_buf_reset(&list.line);
 	if (cli->json) {
 		js_buf_char(&list.line, '{');
-		view_json_members(&list.fields, item, &list.line);
+		show_json_members(&list.fields, item, &list.line);
 		js_buf_str(&list.line, "}\n");
 	} else if (list.fields.n > 0)
 		add_fields(item);
@@ -184,11 +184,11 @@ static int list_entries(struct cli *cli)
 {
 	int status = cli_filter_entries(cli, &list.filter, 0);
 
-	list.columns = view_columns(stdout);
-	list.colours = view_colours(stdout);
+	list.columns = show_columns(stdout);
+	list.colours = show_colours(stdout);
 	list.filter.f.tails = (!cli->json && list.fields.n == 0 &&
 			       (list.filter.f.states == 0 || (list.filter.f.states & JOBSTACK_IS_DEAD) != 0)) ||
-			      view_fields_have(&list.fields, "err_tail");
+			      show_fields_have(&list.fields, "err_tail");
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
 	if (list.line.failed)
 		status = js_error_memory(&cli->error);

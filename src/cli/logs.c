@@ -86,11 +86,11 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 	else
 		note_stream(&s->err, i, i->log, i->log_at + n_out, n_err);
 	js_buf_reset(&s->node);
-	view_safe(&s->node, i->node != NULL ? i->node : "?", i->node != NULL ? strlen(i->node) : 1);
+	show_safe(&s->node, i->node != NULL ? i->node : "?", i->node != NULL ? strlen(i->node) : 1);
 	js_buf_reset(&s->head);
 	js_buf_printf(&s->head, "==> entry %" PRIu64 " attempt %" PRIu32 ": %s on %s at %s: ", i->entry, i->attempt,
-		      view_item_how(i).text, s->node.data != NULL ? s->node.data : "?", view_second(i->ended_us).text);
-	view_safe(&s->head, i->datapath.data, i->datapath.len);
+		      show_item_how(i).text, s->node.data != NULL ? s->node.data : "?", show_second(i->ended_us).text);
+	show_safe(&s->head, i->datapath.data, i->datapath.len);
 	js_buf_reset(&s->tail);
 	js_buf_add(&s->tail, i->err_tail.data, i->err_tail.len);
 	return 0;
@@ -148,7 +148,7 @@ static int print_tail(struct cli *cli, const struct search *s, int to)
 	if (!shown.terminal && !isatty(to))
 		js_buf_add(&safe, s->tail.data, s->tail.len);
 	else
-		view_safe_lines(&safe, "", s->tail.data, s->tail.len);
+		show_safe_lines(&safe, "", s->tail.data, s->tail.len);
 	status = js_file_write_all(to, safe.data, safe.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
 	js_buf_free(&safe);
 	return status;
@@ -163,7 +163,7 @@ static int print_head(struct cli *cli, const struct search *s)
 	if (!shown.heads)
 		return 0;
 	js_buf_str(&line, shown.n++ > 0 ? "\n" : "");
-	view_paint(&line, shown.colours, VIEW_YELLOW, s->head.data != NULL ? s->head.data : "");
+	show_paint(&line, shown.colours, SHOW_YELLOW, s->head.data != NULL ? s->head.data : "");
 	js_buf_char(&line, '\n');
 	status = line.failed						      ? cli_no_memory(cli)
 		 : js_file_write_all(STDOUT_FILENO, line.data, line.len) == 0 ? 0
@@ -404,11 +404,11 @@ static void begin_pager(void)
 	const char *pager = getenv("JOBSTACK_PAGER");
 
 	shown.terminal = isatty(STDOUT_FILENO);
-	shown.colours = view_colours(stdout);
+	shown.colours = show_colours(stdout);
 	pager = pager != NULL ? pager : getenv("PAGER");
 	if (pager == NULL)
 		pager = js_child_is_in_path("less") ? "less" : "";
-	if (!shown.terminal || view_is_dumb() || *pager == '\0' || strcmp(pager, "cat") == 0)
+	if (!shown.terminal || show_is_dumb() || *pager == '\0' || strcmp(pager, "cat") == 0)
 		return;
 	(void)setenv("LESS", "FRX", 0);
 	shown.pager = popen(pager, "w");

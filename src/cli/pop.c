@@ -92,7 +92,7 @@ static int render_entry(const struct cli *cli, const struct jobstack_batch *batc
 		js_buf_printf(out, " JOBSTACK_WORKER=%" PRIu64 "\n", batch->worker);
 		break;
 	case JSON:
-		bad = view_json_line(VIEW_OBJECT(KEY_TEXT("stack", cli->stack), KEY_COUNT("entry", e->entry),
+		bad = show_json_line(SHOW_OBJECT(KEY_TEXT("stack", cli->stack), KEY_COUNT("entry", e->entry),
 						 KEY_COUNT("attempt", e->attempt),
 						 KEY_BYTES("datapath", e->datapath, e->datapath_len),
 						 KEY_COUNT("worker", batch->worker),

@@ -67,12 +67,12 @@ static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
-static struct view_amount words_of_usage(const struct jobstack_prune_result *r)
+static struct show_amount words_of_usage(const struct jobstack_prune_result *r)
 {
-	struct view_amount a;
+	struct show_amount a;
 
 	(void)snprintf(a.text, sizeof(a.text), "%" PRIu64 " package list%s and %" PRIu64 " platform%s", r->packages,
-		       view_plural(r->packages), r->platforms, view_plural(r->platforms));
+		       show_plural(r->packages), r->platforms, show_plural(r->platforms));
 	return a;
 }
 
@@ -92,15 +92,15 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 	if (usage) {
 		(void)printf("%s %s of \"%s\"%s%s%s\n", options.dry_run ? "would remove" : "removed",
 			     words_of_usage(r).text, cli->stack, older ? " (of workers that ended over " : "",
-			     older ? view_duration(options.older_us).text : "", older ? " ago)" : "");
+			     older ? show_duration(options.older_us).text : "", older ? " ago)" : "");
 		return CLI_YES;
 	}
 	(void)printf("%s %" PRIu64 " %s with %" PRIu64 " attempt%s from \"%s\"%s%s%s, and the records of %" PRIu64
 		     " worker%s and %" PRIu64 " push%s\n",
-		     options.dry_run ? "would prune" : "pruned", VIEW_ENTRIES(r->entries), r->attempts,
-		     view_plural(r->attempts), cli->stack, older ? " (ended over " : "",
-		     older ? view_duration(options.older_us).text : "", older ? " ago)" : "", r->workers,
-		     view_plural(r->workers), r->pushes, r->pushes == 1 ? "" : "es");
+		     options.dry_run ? "would prune" : "pruned", SHOW_ENTRIES(r->entries), r->attempts,
+		     show_plural(r->attempts), cli->stack, older ? " (ended over " : "",
+		     older ? show_duration(options.older_us).text : "", older ? " ago)" : "", r->workers,
+		     show_plural(r->workers), r->pushes, r->pushes == 1 ? "" : "es");
 	return CLI_YES;
 }
 
@@ -122,9 +122,9 @@ static int confirm_prune(struct cli *cli)
 		return cli_confirm(cli, "remove %s of the stack \"%s\"", words_of_usage(&r).text, cli->stack);
 	if (r.entries == 0)
 		return 0;
-	return cli_confirm(cli, "remove %" PRIu64 " done %s of the stack \"%s\"%s%s%s, %s", VIEW_ENTRIES(r.entries),
+	return cli_confirm(cli, "remove %" PRIu64 " done %s of the stack \"%s\"%s%s%s, %s", SHOW_ENTRIES(r.entries),
 			   cli->stack, older ? " that ended over " : "",
-			   older ? view_duration(options.older_us).text : "", older ? " ago" : "",
+			   older ? show_duration(options.older_us).text : "", older ? " ago" : "",
 			   path == NULL ? "without an archive" : "after they are in the archive");
 }
 
@@ -146,7 +146,7 @@ static int prune_stack(struct cli *cli)
 		cli_progress_end(&progress);
 		if (status != 0 && !options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
 			cli_say(cli, "pruned %" PRIu64 " %s before that; the others are unchanged",
-				VIEW_ENTRIES(result.entries));
+				SHOW_ENTRIES(result.entries));
 		status = status == 0 ? print_pruned(cli, &result) : archive.failed ? CLI_USAGE : cli_fail(cli);
 	}
 	cli_archive_end(&archive);

@@ -146,16 +146,16 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
 		cli_tell(cli, "can't read the input: %s: %" PRIu64 " %s had been pushed; %s", strerror(in->read_errno),
-			 VIEW_NAMES(result->pushed), again);
+			 SHOW_NAMES(result->pushed), again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED && (status = cli_input_refused(cli, in, result->pushed)) != 0)
 		return status;
 	else if (cli->error.code == JOBSTACK_ESTOPPED)
-		cli_tell(cli, "interrupted after pushing %" PRIu64 " %s: %s", VIEW_NAMES(result->pushed), again);
+		cli_tell(cli, "interrupted after pushing %" PRIu64 " %s: %s", SHOW_NAMES(result->pushed), again);
 	else {
 		status = cli_fail(cli);
 		if (result->pushed > 0)
-			cli_tell(cli, "%" PRIu64 " %s had been pushed: %s", VIEW_NAMES(result->pushed), again);
+			cli_tell(cli, "%" PRIu64 " %s had been pushed: %s", SHOW_NAMES(result->pushed), again);
 		return status;
 	}
 	cli_die_by_signal();
@@ -191,14 +191,14 @@ static int push_names(struct cli *cli)
 	if (status != 0)
 		return explain_failure(cli, &request, &result);
 	if (!request.options.lifo && result.before > 0 && !(request.options.unique && cli->stack_given))
-		cli_say(cli, "the stack \"%s\" already had %" PRIu64 " %s%s%s", cli->stack, VIEW_ENTRIES(result.before),
+		cli_say(cli, "the stack \"%s\" already had %" PRIu64 " %s%s%s", cli->stack, SHOW_ENTRIES(result.before),
 			request.options.unique
 				? ""
 				: ": a name that is pushed twice runs twice, unless you push with --unique",
 			cli->stack_given ? "" : "; use -s NAME to keep lists apart");
 	if (request.options.lifo && result.before > 0)
 		cli_say(cli, "--lifo has no effect: the stack \"%s\" already had %" PRIu64 " %s, and keeps its order",
-			cli->stack, VIEW_ENTRIES(result.before));
+			cli->stack, SHOW_ENTRIES(result.before));
 	return print_pushed(cli, &result);
 }
 

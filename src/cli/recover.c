@@ -20,7 +20,7 @@
 
 /* One that may be dead, and a copy of its texts. */
 struct cli_suspect {
-	struct js_watch_case c;
+	struct js_observer_case c;
 	char node[256], hint[256];
 };
 
@@ -32,18 +32,18 @@ static void log_line(void *ctx, enum jobstack_level level, const char *text)
 		cli_say(cli, "%s", text);
 }
 
-static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
+static void add_json(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
 
-	VIEW_APPEND(r->workers, KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
-		    KEY_TEXT("verdict", verdict[c->killable ? JS_WATCH_WOULD : c->verdict]),
+	SHOW_APPEND(r->workers, KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
+		    KEY_TEXT("verdict", verdict[c->killable ? JS_OBSERVER_WOULD : c->verdict]),
 		    KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint), KEY_COUNT("entries", c->entries),
 		    KEY_FLAG("script", c->by_script), KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
 		    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
 }
 
-static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
+static void tell_taken(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	char text[800];
 
@@ -61,13 +61,13 @@ static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
 		(void)snprintf(r->proof, sizeof(r->proof), "%s", c->reason != NULL ? c->reason : "");
 		return;
 	}
-	js_watch_words(c, text, sizeof(text));
+	js_observer_words(c, text, sizeof(text));
 	cli_say(r->cli, "%s", text);
 	if (r->workers != NULL)
 		add_json(r, c);
 }
 
-static void keep_suspect(struct cli_recovery *r, const struct js_watch_case *c)
+static void keep_suspect(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	struct cli_suspect *suspect;
 
@@ -81,18 +81,18 @@ static void keep_suspect(struct cli_recovery *r, const struct js_watch_case *c)
 	(void)snprintf(suspect->hint, sizeof(suspect->hint), "%s", c->hint != NULL ? c->hint : "");
 }
 
-static int64_t watch_us(const struct js_watch_case *c)
+static int64_t watch_us(const struct js_observer_case *c)
 {
 	return c->by_script ? SCRIPT_WATCH_US : c->lease_us;
 }
 
-static void note_case(void *ctx, const struct js_watch_case *c)
+static void note_case(void *ctx, const struct js_observer_case *c)
 {
 	struct cli_recovery *r = ctx;
 
 	if (r->only != 0 && (c->worker != r->only || c->killable))
 		return;
-	if (c->verdict != JS_WATCH_SUSPECT || c->killable) {
+	if (c->verdict != JS_OBSERVER_SUSPECT || c->killable) {
 		tell_taken(r, c);
 		return;
 	}
@@ -107,25 +107,25 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 
 	s->c.node = s->node;
 	s->c.hint = s->hint[0] != '\0' ? s->hint : NULL;
-	js_watch_words(&s->c, text, sizeof(text));
+	js_observer_words(&s->c, text, sizeof(text));
 	if (s->c.by_script)
 		cli_say(r->cli, "%s", text);
 	else if (s->c.runs_here)
 		cli_say(r->cli,
 			"%s: while that process runs, nothing is recovered on this host.  Workers on other hosts can't "
 			"see the process; they recover the entries when worker %" PRIu64 " has been silent for %s",
-			text, s->c.worker, view_duration(s->c.lease_us).text);
+			text, s->c.worker, show_duration(s->c.lease_us).text);
 	else
 		cli_say(r->cli,
 			"%s: any running worker of the stack that sees no heartbeat for %s recovers the entries; so "
 			"does `jobstack recover -s %s --wait`",
-			text, view_duration(s->c.lease_us).text, r->cli->stack);
+			text, show_duration(s->c.lease_us).text, r->cli->stack);
 	if (r->workers != NULL)
 		add_json(r, &s->c);
 }
 
 /* Reports that the recovery of a worker failed.  The caller continues, as the recovery of the others did. */
-static int keep_failure(struct cli_recovery *r, int status, const struct js_watch_result *result)
+static int keep_failure(struct cli_recovery *r, int status, const struct js_observer_result *result)
 {
 	if (status == 0 || result->failed == 0 || status != result->failed)
 		return status;
@@ -135,20 +135,20 @@ static int keep_failure(struct cli_recovery *r, int status, const struct js_watc
 }
 
 /* Watches until no worker is left that silence can prove dead in time. */
-static int watch_silent(struct cli_recovery *r, const struct js_watch_options *options)
+static int watch_silent(struct cli_recovery *r, const struct js_observer_options *options)
 {
 	int64_t longest = r->longest_us, until = INT64_MAX, next;
 	struct jobstack_error *error = &r->cli->error;
-	struct js_watch_result result;
-	struct js_watch *watch;
-	int status = js_watch_new(&watch, r->cli->handle, r->cli->stack, options, error);
+	struct js_observer_result result;
+	struct js_observer *watch;
+	int status = js_observer_new(&watch, r->cli->handle, r->cli->stack, options, error);
 
-	cli_say(r->cli, "watching %zu silent worker%s for up to %s", r->left_n, view_plural(r->left_n),
-		view_duration(r->longest_us).text);
+	cli_say(r->cli, "watching %zu silent worker%s for up to %s", r->left_n, show_plural(r->left_n),
+		show_duration(r->longest_us).text);
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;
-		status = keep_failure(r, js_watch_look(watch, &result, error), &result);
+		status = keep_failure(r, js_observer_look(watch, &result, error), &result);
 		/* the watch begins with the first answer, and again if a look comes too late: time for both */
 		if (until == INT64_MAX)
 			until = jobstack_now_us() + 2 * longest + 5 * JS_SECOND_US;
@@ -158,31 +158,31 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 		if (status == 0 && cli_stop != 0)
 			status = js_error_set(error, JOBSTACK_ESTOPPED, "stopped");
 	}
-	js_watch_free(watch);
+	js_observer_free(watch);
 	return status;
 }
 
-struct js_watch_options cli_watch_options(js_watch_case_fn *tell, void *ctx, int dry_run)
+struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run)
 {
-	return (struct js_watch_options){.tell = tell,
-					 .tell_ctx = ctx,
-					 .stop = &cli_stop,
-					 .module_dir = getenv("JOBSTACK_MODULE_DIR"),
-					 .cluster = getenv("SLURM_CLUSTER_NAME"),
-					 .dry_run = dry_run};
+	return (struct js_observer_options){.tell = tell,
+					    .tell_ctx = ctx,
+					    .stop = &cli_stop,
+					    .module_dir = getenv("JOBSTACK_MODULE_DIR"),
+					    .cluster = getenv("SLURM_CLUSTER_NAME"),
+					    .dry_run = dry_run};
 }
 
 int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 {
-	struct js_watch_options options = cli_watch_options(note_case, r, r->dry_run);
-	struct js_watch_result result;
+	struct js_observer_options options = cli_watch_options(note_case, r, r->dry_run);
+	struct js_observer_result result;
 	int status;
 
 	r->cli = cli;
 	options.log = log_line;
 	options.log_ctx = cli;
 	options.all = 1;
-	status = keep_failure(r, js_watch_confirm(cli->handle, cli->stack, &options, &result, &cli->error), &result);
+	status = keep_failure(r, js_observer_confirm(cli->handle, cli->stack, &options, &result, &cli->error), &result);
 	if (status == 0 && r->longest_us > 0)
 		status = watch_silent(r, &options);
 	r->suspects = r->left_n;
@@ -207,10 +207,10 @@ static int print_recovery(const struct cli *cli, const struct cli_recovery *r)
 		(void)puts("nothing to recover: no worker looks dead");
 	else if (r->dead == 0)
 		(void)printf("nothing %srecovered: %" PRIu64 " worker%s may be dead\n", would, r->suspects,
-			     view_plural(r->suspects));
+			     show_plural(r->suspects));
 	else
 		(void)printf("%" PRIu64 " %srecovered from %" PRIu64 " dead worker%s\n", r->taken, would, r->dead,
-			     view_plural(r->dead));
+			     show_plural(r->dead));
 	return 0;
 }
 

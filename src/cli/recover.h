@@ -35,5 +35,5 @@ struct cli_recovery {
  * JOBSTACK_E code with cli->error filled. */
 int cli_recover_dead(struct cli *cli, struct cli_recovery *recovery);
 
-/* Options for js_watch_confirm, by our environment: TELL is called with CTX. */
-struct js_watch_options cli_watch_options(js_watch_case_fn *tell, void *ctx, int dry_run);
+/* Options for js_observer_confirm, by our environment: TELL is called with CTX. */
+struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run);

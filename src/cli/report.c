@@ -28,11 +28,11 @@ static int show_attempts(void *ctx, uint64_t attempts)
 
 #define SHARED "datapaths, arguments, users, packages, messages"
 
-static struct insight_report wanted = INSIGHT_REPORT_INIT;
+static struct figures_report wanted = FIGURES_REPORT_INIT;
 static const char *since, *html;
 static int slurm, findings, all, shares;
 static struct js_site site;
-static struct insight_share share;
+static struct figures_share share;
 static int64_t every_us;
 static struct js_buf page; /* the reports of all stacks */
 
@@ -45,10 +45,10 @@ static int choose_shared(struct cli *cli, void *ctx, int key, const char *arg)
 		size_t len = strcspn(arg, ",");
 		unsigned i = 0;
 
-		while (i < INSIGHT_SHARE_KINDS &&
-		       (strlen(insight_share_words[i]) != len || strncmp(insight_share_words[i], arg, len) != 0))
+		while (i < FIGURES_SHARE_KINDS &&
+		       (strlen(figures_share_words[i]) != len || strncmp(figures_share_words[i], arg, len) != 0))
 			i++;
-		if (i == INSIGHT_SHARE_KINDS)
+		if (i == FIGURES_SHARE_KINDS)
 			return cli_usage(cli, "--share: unknown word \"%.*s\"; choose from " SHARED, (int)len, arg);
 		share.shown |= 1u << i;
 		arg += len + (arg[len] == ',');
@@ -124,13 +124,13 @@ static int print_script(struct cli *cli, const json_t *report)
 static int print_text(struct cli *cli, const json_t *report)
 {
 	struct js_buf text = {0}, out = {0};
-	unsigned columns = view_columns(stdout);
+	unsigned columns = show_columns(stdout);
 	int bad;
 
 	if (cli->stack != cli->stacks[0] && cli->stacks_n > 1)
 		js_buf_char(&out, '\n');
-	view_report_text(report, columns, view_colours(stdout), &text);
-	view_fit(&out, text.data != NULL ? text.data : "", columns);
+	show_report_text(report, columns, show_colours(stdout), &text);
+	show_fit(&out, text.data != NULL ? text.data : "", columns);
 	bad = text.failed || out.failed;
 	if (!bad)
 		(void)fputs(out.data, stdout);
@@ -140,21 +140,21 @@ static int print_text(struct cli *cli, const json_t *report)
 }
 
 /* Reads the findings for all stacks; TALLY, if it is not NULL, has their attempts already. */
-static json_t *read_findings(struct cli *cli, const struct insight_tally *tally)
+static json_t *read_findings(struct cli *cli, const struct figures_tally *tally)
 {
 	struct cli_progress progress = {.cli = cli};
-	struct insight_io io = {.tally = tally, .shared = wanted.share};
+	struct figures_io io = {.tally = tally, .shared = wanted.share};
 	int status;
 
 	io.stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
 	io.stacks_n = cli->stacks_n > 0 ? cli->stacks_n : 1;
-	status = insight_io_read(cli->handle, &io, show_attempts, &progress, &cli->error);
+	status = figures_io_read(cli->handle, &io, show_attempts, &progress, &cli->error);
 	cli_progress_end(&progress);
 	if (status == 0 && io.unindexed)
 		cli_say(cli,
 			"this account may not write the index of files, so files that are not in it yet are left out: "
 			"`jobstack report --io` of an account that may write adds them");
-	return status == 0 ? view_io_json(&io) : NULL;
+	return status == 0 ? show_io_json(&io) : NULL;
 }
 
 /* Writes the page, whose reports have been added. */
@@ -162,7 +162,7 @@ static int write_page(struct cli *cli, json_t *io, int reloads)
 {
 	int status = CLI_YES;
 
-	view_page_end(&page, io, reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
+	show_page_end(&page, io, reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
 	if (page.failed)
 		status = cli_no_memory(cli);
 	else if (strcmp(html, "-") == 0)
@@ -176,7 +176,7 @@ static int write_page(struct cli *cli, json_t *io, int reloads)
 }
 
 /* Adds the stack to the page, which is written with the last one.  R is NULL for one that could not be read. */
-static int add_to_page(struct cli *cli, const struct insight_report *r)
+static int add_to_page(struct cli *cli, const struct figures_report *r)
 {
 	json_t *io = NULL;
 	size_t more = 0;
@@ -185,24 +185,24 @@ static int add_to_page(struct cli *cli, const struct insight_report *r)
 		more++;
 	more = more < cli->stacks_n ? more : 0;
 	if (r != NULL)
-		view_page_add(&page, view_report_json(r), more);
+		show_page_add(&page, show_report_json(r), more);
 	if (more > 0 || page.len == 0)
 		return CLI_YES;
 	if (findings) /* if there is only one stack, R has its attempts */
 		io = read_findings(cli, cli->stacks_n < 2 && r != NULL && since == NULL ? r->tally : NULL);
 	if (findings && io == NULL)
 		return cli_fail(cli);
-	return write_page(cli, io, r != NULL && insight_report_so_far(r));
+	return write_page(cli, io, r != NULL && figures_report_so_far(r));
 }
 
-static int show_report(struct cli *cli, const struct insight_report *r)
+static int show_report(struct cli *cli, const struct figures_report *r)
 {
 	json_t *json;
 	int status;
 
 	if (html != NULL)
 		return add_to_page(cli, r);
-	json = view_report_json(r);
+	json = show_report_json(r);
 	if (cli->json)
 		return cli_print_json(json);
 	status = json == NULL ? cli_no_memory(cli) : slurm ? print_script(cli, json) : print_text(cli, json);
@@ -214,19 +214,19 @@ static int show_report(struct cli *cli, const struct insight_report *r)
 static int print_once(struct cli *cli, int *so_far)
 {
 	struct cli_progress progress = {.cli = cli};
-	struct insight_report report = wanted;
-	int status = insight_report_read(cli->handle, cli->stack, &report, show_attempts, &progress, &cli->error);
+	struct figures_report report = wanted;
+	int status = figures_report_read(cli->handle, cli->stack, &report, show_attempts, &progress, &cli->error);
 
 	cli_progress_end(&progress);
 	if (status == 0) {
-		*so_far = insight_report_so_far(&report);
+		*so_far = figures_report_so_far(&report);
 		status = show_report(cli, &report);
 	} else {
 		status = cli_fail(cli);
 		if (html != NULL)
 			(void)add_to_page(cli, NULL);
 	}
-	insight_report_free(&report);
+	figures_report_free(&report);
 	return status;
 }
 
@@ -244,7 +244,7 @@ static int print_findings(struct cli *cli)
 		return cli_fail(cli);
 	if (cli->json)
 		return cli_print_json(io);
-	view_io_text(io, view_columns(stdout), view_colours(stdout), &out);
+	show_io_text(io, show_columns(stdout), show_colours(stdout), &out);
 	if (out.failed)
 		status = cli_no_memory(cli);
 	else

@@ -44,7 +44,7 @@ static int say_why_not(const struct cli *cli, const struct jobstack_item *item, 
 {
 	(void)cli;
 	js_buf_printf(out, (item->state & QUEUED) != 0 ? "is already in the queue (%s)" : "is %s",
-		      view_state_word(item->state));
+		      show_state_word(item->state));
 	return 1;
 }
 

@@ -342,7 +342,7 @@ static int read_status(struct run *r, struct jobstack_status *s)
 
 static uint64_t count_left(const struct jobstack_status *s)
 {
-	return insight_stack_left(s) + (s->state == JOBSTACK_CANCELLED ? s->cancelled : 0);
+	return figures_stack_left(s) + (s->state == JOBSTACK_CANCELLED ? s->cancelled : 0);
 }
 
 static int print_run_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
@@ -381,7 +381,7 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 		return CLI_BUG;
 	if (!r->cli->json && !r->cli->quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s", done, r->now.dead,
-			     count_left(&r->now), view_duration(took).text);
+			     count_left(&r->now), show_duration(took).text);
 	if (!r->cli->json && !r->cli->quiet && done > 0 && took > 0)
 		(void)printf(": %.1f files/s", (double)done * 1e6 / (double)took);
 	if (!r->cli->json && !r->cli->quiet)
@@ -582,7 +582,7 @@ static int push_and_run(struct cli *cli)
 		cli_say(cli,
 			"the stack has %" PRIu64
 			" %s left from before: --max-entries counts what is left, too, and it may run first",
-			VIEW_ENTRIES(r->before.ready + r->before.waiting));
+			SHOW_ENTRIES(r->before.ready + r->before.waiting));
 	r->began_us = jobstack_now_us();
 	status = push_and_work(r, &result);
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {

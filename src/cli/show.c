@@ -32,7 +32,7 @@ struct showing {
 	struct js_buf to_stack, note;	 /* note: of a cancelled entry, likewise */
 	uint64_t to_entry;		 /* 0: nowhere */
 	struct js_buf head, text, rerun; /* of the entry; of its attempts; the line that reruns the last one */
-	struct insight_facts facts;
+	struct figures_facts facts;
 };
 
 static int note_state(void *ctx, const struct jobstack_item *item)
@@ -55,7 +55,7 @@ static void add_word(struct js_buf *out, const char *before, const char *word)
 	if (word == NULL)
 		return;
 	js_buf_str(out, before);
-	view_safe(out, word, strlen(word));
+	show_safe(out, word, strlen(word));
 }
 
 static void add_line(struct js_buf *out, const char *name)
@@ -66,24 +66,24 @@ static void add_line(struct js_buf *out, const char *name)
 static void add_place(struct js_buf *out, const char *log, int64_t at)
 {
 	js_buf_str(out, ", in ");
-	view_safe(out, log, strlen(log));
+	show_safe(out, log, strlen(log));
 	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
-	int64_t us = insight_took(i);
+	int64_t us = figures_took(i);
 
 	add_line(out, "when");
-	js_buf_str(out, i->started_us >= 0 ? view_moment(i->started_us).text : "?");
+	js_buf_str(out, i->started_us >= 0 ? show_moment(i->started_us).text : "?");
 	if (i->ended_us >= 0)
-		js_buf_printf(out, " to %s", view_moment(i->ended_us).text);
+		js_buf_printf(out, " to %s", show_moment(i->ended_us).text);
 	if (us >= 0)
 		js_buf_str(out, i->outcome < 0 ? ", for " : ", ");
 	if (us >= 0 && us < 10 * JS_SECOND_US)
 		js_buf_printf(out, "%.3f s", (double)us / 1e6);
 	else if (us >= 0)
-		js_buf_str(out, view_duration(us).text);
+		js_buf_str(out, show_duration(us).text);
 	js_buf_str(out, us >= 0 && i->outcome < 0 ? " now\n" : "\n");
 }
 
@@ -127,8 +127,8 @@ static void add_used(struct js_buf *out, size_t start, const char *shown, enum j
 	js_buf_add(out, shown, (size_t)(figure - shown));
 	switch (kind) {
 	case JS_KIND_CPU: js_buf_printf(out, "%.3f s", (double)n / 1e6); break;
-	case JS_KIND_KIB: js_buf_str(out, view_size((double)n * 1024).text); break;
-	case JS_KIND_SIZE: js_buf_str(out, view_size((double)n).text); break;
+	case JS_KIND_KIB: js_buf_str(out, show_size((double)n * 1024).text); break;
+	case JS_KIND_SIZE: js_buf_str(out, show_size((double)n).text); break;
 	default: js_buf_i64(out, n);
 	}
 	js_buf_str(out, figure + 1);
@@ -180,7 +180,7 @@ static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 			break;
 	add_line(out, "stderr");
 	js_buf_str(out, p > from ? "last lines:\n" : "all of it:\n");
-	view_safe_lines(out, "    | ", p, (size_t)(end - p));
+	show_safe_lines(out, "    | ", p, (size_t)(end - p));
 }
 
 static void add_command(struct js_buf *out, const struct jobstack_item *i)
@@ -189,7 +189,7 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 
 	if (i->cwd != NULL) {
 		add_line(out, "cwd");
-		view_safe(out, i->cwd, strlen(i->cwd));
+		show_safe(out, i->cwd, strlen(i->cwd));
 		js_buf_char(out, '\n');
 	}
 	if (i->argv.len == 0)
@@ -198,7 +198,7 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 	for (size_t at = 0, len; at < i->argv.len; at += len + 1) {
 		len = strnlen(argv + at, i->argv.len - at);
 		js_buf_str(out, at == 0 ? "" : " ");
-		view_quote_line(out, argv + at, len);
+		show_quote_line(out, argv + at, len);
 	}
 	js_buf_char(out, '\n');
 }
@@ -206,16 +206,16 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 /* Which version ran, and on what. */
 static void add_origin(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
-	const char *version = insight_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
-	const char *platform = insight_facts_text(&s->facts, JOBSTACK_FACT_PLATFORM, i->platform);
-	const char *mount = insight_facts_text(&s->facts, JOBSTACK_FACT_MOUNT, i->mount);
-	const char *packages = insight_facts_text(&s->facts, JOBSTACK_FACT_PACKAGES, i->packages);
+	const char *version = figures_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
+	const char *platform = figures_facts_text(&s->facts, JOBSTACK_FACT_PLATFORM, i->platform);
+	const char *mount = figures_facts_text(&s->facts, JOBSTACK_FACT_MOUNT, i->mount);
+	const char *packages = figures_facts_text(&s->facts, JOBSTACK_FACT_PACKAGES, i->packages);
 
 	if (version != NULL)
-		view_version(out, "  program   ", version);
+		show_version(out, "  program   ", version);
 	if (mount != NULL) {
 		add_line(out, "file on");
-		view_safe(out, mount, strlen(mount));
+		show_safe(out, mount, strlen(mount));
 		js_buf_char(out, '\n');
 	}
 	if (packages != NULL)
@@ -223,7 +223,7 @@ static void add_origin(const struct showing *s, struct js_buf *out, const struct
 	while (packages != NULL && *packages != '\0') {
 		size_t len = strcspn(packages, "\n");
 
-		view_safe(out, packages, len);
+		show_safe(out, packages, len);
 		packages += len + (packages[len] != '\0');
 		js_buf_str(out, *packages == '\0' ? "\n" : ", ");
 	}
@@ -231,7 +231,7 @@ static void add_origin(const struct showing *s, struct js_buf *out, const struct
 		size_t len = strcspn(platform, "\n");
 
 		js_buf_str(out, "  on        ");
-		view_safe(out, platform, len);
+		show_safe(out, platform, len);
 		js_buf_char(out, '\n');
 		platform += len + (platform[len] != '\0');
 	}
@@ -239,16 +239,16 @@ static void add_origin(const struct showing *s, struct js_buf *out, const struct
 
 static void add_attempt(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
-	const struct view_amount how = view_item_how(i);
+	const struct show_amount how = show_item_how(i);
 
 	js_buf_printf(out, "\nattempt %" PRIu32 ": ", i->attempt);
 	if (i->outcome < 0)
 		js_buf_str(out, "running");
 	else {
-		js_buf_str(out, view_outcome_word(i->outcome));
+		js_buf_str(out, show_outcome_word(i->outcome));
 		if (i->reason != NULL)
 			add_word(out, ": ", i->reason);
-		else if (strcmp(how.text, view_outcome_word(i->outcome)) != 0)
+		else if (strcmp(how.text, show_outcome_word(i->outcome)) != 0)
 			add_word(out, ": ", how.text);
 	}
 	js_buf_char(out, '\n');
@@ -280,7 +280,7 @@ static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
 	if (text != NULL)
 		js_buf_printf(out, "\"argv\":%s", text);
 	else
-		view_json_member(out, "argv", argv->data, argv->len);
+		show_json_member(out, "argv", argv->data, argv->len);
 	free(text);
 	json_decref(list);
 }
@@ -289,20 +289,20 @@ static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
 static void add_json(struct showing *s, const struct jobstack_item *i)
 {
 	struct jobstack_item entry = *i;
-	struct view_fields fields;
+	struct show_fields fields;
 
 	entry.state = s->state;
 	entry.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
 	entry.to_entry = s->to_entry;
 	entry.note = s->note.len > 0 ? s->note.data : NULL;
-	view_fields_all(&fields);
+	show_fields_all(&fields);
 	js_buf_reset(&s->head);
-	view_json_members(&fields, &entry, &s->head);
+	show_json_members(&fields, &entry, &s->head);
 	if (i->attempt == 0)
 		return;
 	js_buf_str(&s->text, s->text.len > 0 ? ",{" : "{");
-	view_fields_of_attempts(&fields);
-	view_json_members(&fields, i, &s->text);
+	show_fields_of_attempts(&fields);
+	show_json_members(&fields, i, &s->text);
 	js_buf_char(&s->text, ',');
 	add_argv(&s->text, &i->argv);
 	js_buf_char(&s->text, '}');
@@ -313,15 +313,15 @@ static void add_json(struct showing *s, const struct jobstack_item *i)
 static void add_head(struct showing *s, const struct jobstack_item *i)
 {
 	js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
-	view_safe(&s->head, i->datapath.data, i->datapath.len);
+	show_safe(&s->head, i->datapath.data, i->datapath.len);
 	js_buf_printf(&s->head, "\nstate     %s",
-		      s->state == 0 ? "it has just changed: run this again" : view_state_word(s->state));
+		      s->state == 0 ? "it has just changed: run this again" : show_state_word(s->state));
 	if (s->to_entry > 0)
 		js_buf_printf(&s->head, " to %s as entry %" PRIu64,
 			      s->to_stack.len > 0 ? s->to_stack.data : "a stack that was dropped", s->to_entry);
 	if (s->note.len > 1) {
 		js_buf_str(&s->head, ": ");
-		view_safe(&s->head, s->note.data, s->note.len - 1);
+		show_safe(&s->head, s->note.data, s->note.len - 1);
 	}
 	js_buf_char(&s->head, '\n');
 }
@@ -331,7 +331,7 @@ static int add_item(void *ctx, const struct jobstack_item *i)
 	struct showing *s = ctx;
 
 	if (i->attempt > 0)
-		view_rerun(s->cli->stack, i, &s->rerun);
+		show_rerun(s->cli->stack, i, &s->rerun);
 	if (s->cli->json)
 		add_json(s, i);
 	else if (s->head.len == 0)
@@ -346,7 +346,7 @@ static int print_entry(struct showing *s)
 	struct js_buf rerun = {0};
 
 	if (s->cli->json)
-		view_json_member(&rerun, "rerun", s->rerun.len > 0 ? s->rerun.data : NULL, s->rerun.len);
+		show_json_member(&rerun, "rerun", s->rerun.len > 0 ? s->rerun.data : NULL, s->rerun.len);
 	else if (s->rerun.len > 0)
 		js_buf_printf(&rerun, "\nby hand:\n  %s\n", s->rerun.data);
 	if (s->to_stack.failed || s->note.failed || s->head.failed || s->text.failed || s->rerun.failed || rerun.failed)
@@ -369,10 +369,10 @@ static int show_entry(struct cli *cli)
 
 	JS_THEN(status, cli_look_at_entry(cli, cli->stack, entry, note_state, &s, &s.state));
 	if (!cli->json)
-		JS_THEN(status, insight_facts_read(&s.facts, cli->handle, cli->stack, &cli->error));
+		JS_THEN(status, figures_facts_read(&s.facts, cli->handle, cli->stack, &cli->error));
 	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error));
 	status = status == 0 ? print_entry(&s) : cli_fail(cli);
-	insight_facts_free(&s.facts);
+	figures_facts_free(&s.facts);
 	js_buf_free(&s.to_stack);
 	js_buf_free(&s.note);
 	js_buf_free(&s.head);

@@ -23,7 +23,7 @@ static int print_change(struct cli *cli, enum jobstack_stack_state to, const cha
 			const struct jobstack_status *s)
 {
 	if (cli->json)
-		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_TEXT("state", view_stack_word(to)),
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_TEXT("state", show_stack_word(to)),
 				 KEY_FLAG("changed", changed));
 	if (cli->quiet)
 		return CLI_YES;

@@ -42,35 +42,35 @@ static int is_detail(const struct cli *cli)
 	return cli->stack_given && cli->stacks_n < 2;
 }
 
-static int read_snapshot(struct cli *cli, struct insight_snapshot *l)
+static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 {
 	int status = 0;
 
 	if (cli->stacks_n < 2) {
-		JS_TRY(insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error));
+		JS_TRY(figures_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error));
 		if (l->idle.alone && !request.why)
 			cli_idle_ask(cli, l->seen[0].stack.name, &l->idle);
-		return request.why ? insight_snapshot_steps(cli->handle, l, &cli->error) : 0;
+		return request.why ? figures_snapshot_steps(cli->handle, l, &cli->error) : 0;
 	}
 	for (size_t i = 0; i < cli->stacks_n && status == 0; i++) {
 		cli->stack = cli->stacks[i];
-		status = insight_snapshot_add(cli->handle, cli->stack, l, &cli->error);
+		status = figures_snapshot_add(cli->handle, cli->stack, l, &cli->error);
 	}
 	return status;
 }
 
 /* The page for standard output, which may be a pipe. */
-static struct view_page stdout_page(struct js_buf *out)
+static struct show_page stdout_page(struct js_buf *out)
 {
-	unsigned columns = view_columns(stdout);
+	unsigned columns = show_columns(stdout);
 
-	return (struct view_page){out, columns, view_colours(stdout), columns > 0 && js_bar_utf8()};
+	return (struct show_page){out, columns, show_colours(stdout), columns > 0 && js_bar_utf8()};
 }
 
 /* For the help desk: which node was bad, in which job, when, and what it said. */
 static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 {
-	const struct view_amount when = view_second(js_clock_wall_us() - w->silent_us);
+	const struct show_amount when = show_second(js_clock_wall_us() - w->silent_us);
 	struct js_buf *text = ctx;
 	char node[300];
 
@@ -78,18 +78,18 @@ static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 	if (text->len > 0 && strstr(text->data, node) != NULL) /* another worker has said so */
 		return 0;
 	js_buf_char(text, '\n');
-	view_safe(text, node, strlen(node));
+	show_safe(text, node, strlen(node));
 	js_buf_printf(text, "%s%s%s%s: ", w->job != NULL ? "job " : "", w->job != NULL ? w->job : "",
 		      w->job != NULL ? ", " : "", when.text);
-	view_safe(text, w->suspicion, strlen(w->suspicion));
+	show_safe(text, w->suspicion, strlen(w->suspicion));
 	js_buf_str(text, " (--exclude=");
-	view_safe(text, w->node, strlen(w->node));
+	show_safe(text, w->node, strlen(w->node));
 	js_buf_str(text, " avoids it)");
 	return text->len > 1000;
 }
 
 /* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
-static void render_detail(const struct cli *cli, const struct insight_snapshot *l, const struct view_page *page)
+static void render_detail(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf next = {0}, last = {0}, text = {0}, more = {0};
@@ -101,8 +101,8 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 		js_buf_printf(&text, "\nlast started %s\n%s\n", last.data, next.data != NULL ? next.data : "");
 	}
 	if (text.data != NULL)
-		view_wrap(&more, text.data, page->columns);
-	view_status_detail(l, more.data != NULL ? more.data : "", page);
+		show_wrap(&more, text.data, page->columns);
+	show_status_detail(l, more.data != NULL ? more.data : "", page);
 	js_buf_free(&next);
 	js_buf_free(&last);
 	js_buf_free(&text);
@@ -110,14 +110,14 @@ static void render_detail(const struct cli *cli, const struct insight_snapshot *
 }
 
 /* What is shown of a snapshot, as one text; not 0 without memory. */
-static int render_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct view_page *page)
+static int render_snapshot(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
 	struct js_buf *out = page->out;
 	int bad = 0;
 
 	for (size_t i = 0; i < l->n && cli->json && !bad; i++)
-		bad = view_json_line(request.why ? cli_why_json(l, &l->seen[i])
-						 : view_status_json(l, &l->seen[i], is_detail(cli)),
+		bad = show_json_line(request.why ? cli_why_json(l, &l->seen[i])
+						 : show_status_json(l, &l->seen[i], is_detail(cli)),
 				     out);
 	for (size_t i = 0; i < l->n && !cli->json && request.why; i++)
 		cli_why_text(l, &l->seen[i], out);
@@ -126,14 +126,14 @@ static int render_snapshot(const struct cli *cli, const struct insight_snapshot 
 	if (is_detail(cli))
 		render_detail(cli, l, page);
 	else
-		view_status_table(l, page);
+		show_status_table(l, page);
 	return out->failed;
 }
 
 /* Asks, and renders the answer; *ALARMING for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
-static int render_status(struct cli *cli, const struct view_page *page, int *alarming)
+static int render_status(struct cli *cli, const struct show_page *page, int *alarming)
 {
-	struct insight_snapshot l = {.n = 0};
+	struct figures_snapshot l = {.n = 0};
 	int status = read_snapshot(cli, &l);
 
 	*alarming = l.alarming;
@@ -141,14 +141,14 @@ static int render_status(struct cli *cli, const struct view_page *page, int *ala
 		status = js_error_memory(&cli->error);
 	if (status == 0 && l.n == 0 && page->columns > 0)
 		cli_say(cli, "there are no stacks yet: `jobstack push` creates one");
-	insight_snapshot_free(&l);
+	figures_snapshot_free(&l);
 	return status;
 }
 
 /* What is watched.  The last answer is shown until there is a new one, also while the database is away. */
 struct watch {
 	int on_screen; /* it is a picture; else one answer is printed below the other */
-	struct view_picture picture;
+	struct show_picture picture;
 	struct js_buf answer;
 	int was_away;	   /* when it was asked before */
 	char trouble[400]; /* why there is no new answer, or "" */
@@ -156,19 +156,19 @@ struct watch {
 
 static int is_on_screen(const struct cli *cli)
 {
-	return isatty(STDOUT_FILENO) && !view_is_dumb() && !cli->json;
+	return isatty(STDOUT_FILENO) && !show_is_dumb() && !cli->json;
 }
 
 /* Asks once more.  A database that is away is no error. */
 static int ask_again(struct cli *cli, struct watch *w)
 {
 	struct js_buf answer = {0};
-	struct view_page page = w->on_screen ? stdout_page(&answer) : (struct view_page){.out = &answer};
+	struct show_page page = w->on_screen ? stdout_page(&answer) : (struct show_page){.out = &answer};
 	int alarming, status;
 	unsigned unused;
 
 	if (w->on_screen) /* the real width, whatever $COLUMNS says */
-		view_picture_size(STDOUT_FILENO, &page.columns, &unused);
+		show_picture_size(STDOUT_FILENO, &page.columns, &unused);
 	status = render_status(cli, &page, &alarming);
 	w->was_away = w->trouble[0] != '\0';
 	(void)snprintf(w->trouble, sizeof(w->trouble), "%.390s", status == JOBSTACK_ENODB ? cli->error.text : "");
@@ -203,7 +203,7 @@ static int draw_answer(const struct cli *cli, struct watch *w)
 	unsigned columns, unused;
 	int status;
 
-	view_picture_size(STDOUT_FILENO, &columns, &unused);
+	show_picture_size(STDOUT_FILENO, &columns, &unused);
 	if (localtime_r(&t, &tm) != NULL)
 		(void)strftime(now, sizeof(now), "%H:%M:%S", &tm);
 	js_buf_printf(&text, "%s  %s, every %.3g s, Ctrl-C ends%s", now,
@@ -211,15 +211,15 @@ static int draw_answer(const struct cli *cli, struct watch *w)
 		      : cli->stacks_n > 0 ? "these stacks"
 					  : "all stacks",
 		      (double)request.every_us / 1e6, w->trouble[0] != '\0' ? ": " : "");
-	view_safe_words(&text, w->trouble);
+	show_safe_words(&text, w->trouble);
 	js_buf_str(&text, "\n\n");
-	view_wrap(&text, w->answer.len > 0 ? w->answer.data : "there is nothing to show yet",
+	show_wrap(&text, w->answer.len > 0 ? w->answer.data : "there is nothing to show yet",
 		  request.why ? columns : 0);
 	while (text.len > 0 && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
 	w->picture.up = w->picture.up && redraw != SIGCONT;
 	redraw = 0;
-	status = text.failed ? 0 : view_picture_draw(&w->picture, text.data);
+	status = text.failed ? 0 : show_picture_draw(&w->picture, text.data);
 	js_buf_free(&text);
 	return status;
 }
@@ -292,7 +292,7 @@ static int print_or_watch_status(struct cli *cli)
 {
 	int watches = request.every_us > 0, alarming = 0, status;
 	struct js_buf out = {0};
-	const struct view_page page = stdout_page(&out);
+	const struct show_page page = stdout_page(&out);
 
 	cli->quiet |= watches && is_on_screen(cli); /* the picture shows what the library would log */
 	JS_TRY(cli_connect(cli, watches ? 0 : 10 * JS_SECOND_US));

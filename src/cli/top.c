@@ -16,7 +16,7 @@
 
 static int check_top(struct cli *cli)
 {
-	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !view_is_dumb())
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !show_is_dumb())
 		return 0;
 	cli_tell(cli, "this needs a terminal that can move its cursor; `jobstack status` prints the same anywhere");
 	return CLI_USAGE;

@@ -39,7 +39,7 @@ struct waiting {
 	struct jobstack_pace pace;
 	struct cli_progress progress;
 	char told[1024]; /* why nobody works there, as it was told */
-	struct insight_idle idle;
+	struct figures_idle idle;
 	int told_paused, timed_out;
 };
 
@@ -50,9 +50,9 @@ static int print_wait_result(struct waiting *w, int status)
 
 	cli_progress_end(&w->progress);
 	if (w->cli->json)
-		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", view_stack_word(s->state)),
+		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", show_stack_word(s->state)),
 				 KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
-				 KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", insight_stack_left(s)),
+				 KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", figures_stack_left(s)),
 				 KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),
 				 KEY_FLAG("timed_out", w->timed_out)) == CLI_YES
 			       ? status
@@ -60,7 +60,7 @@ static int print_wait_result(struct waiting *w, int status)
 	if (!w->cli->quiet)
 		(void)printf("%s%s%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n",
 			     w->cli->stacks_n > 1 ? w->cli->stack : "", w->cli->stacks_n > 1 ? ": " : "",
-			     s->done + s->pruned, s->dead, insight_stack_left(s),
+			     s->done + s->pruned, s->dead, figures_stack_left(s),
 			     s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)
@@ -76,7 +76,7 @@ static int64_t timeout_us = INT64_MAX, fail_idle_us = INT64_MAX;
 /* Is that all?  Only what `jobstack submit` has started can be known to be over. */
 static int is_given_up(const struct waiting *w)
 {
-	const struct insight_idle *i = &w->idle;
+	const struct figures_idle *i = &w->idle;
 
 	return (!i->paused && jobstack_now_us() - w->alone_us >= fail_idle_us) ||
 	       (i->live == 0 && i->last.job > 0 && i->last.pushed == w->last.pushed && w->last.pushers == 0 &&
@@ -87,7 +87,7 @@ static int is_given_up(const struct waiting *w)
 static int watch_idle(struct waiting *w)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	const struct insight_idle *i = &w->idle;
+	const struct figures_idle *i = &w->idle;
 	struct js_buf why = {0}, next = {0};
 	char now[sizeof(w->told)];
 
@@ -96,16 +96,16 @@ static int watch_idle(struct waiting *w)
 		w->told[0] = '\0';
 	}
 	if (jobstack_now_us() - w->alone_us < (fail_idle_us < ALONE_US ? fail_idle_us : ALONE_US) ||
-	    insight_idle_read(w->cli->handle, w->cli->stack, &w->last, &w->idle, &ignored) != 0 || !i->alone)
+	    figures_idle_read(w->cli->handle, w->cli->stack, &w->last, &w->idle, &ignored) != 0 || !i->alone)
 		return 0;
 	cli_idle_ask(w->cli, w->cli->stack, &w->idle);
 	(void)snprintf(now, sizeof(now), "%d %" PRIu64 " %s %s %s %s", i->last.came, i->last.job, i->node, i->reason,
 		       i->queued, i->state);
-	view_idle(&why, i);
+	show_idle(&why, i);
 	cli_idle_next(w->cli->stack, i, &next);
 	if (strcmp(now, w->told) != 0 && why.data != NULL && next.data != NULL) {
 		cli_progress_end(&w->progress);
-		cli_tell(w->cli, "%s: %" PRIu64 " left, but %s: %s", w->cli->stack, insight_stack_left(&w->last),
+		cli_tell(w->cli, "%s: %" PRIu64 " left, but %s: %s", w->cli->stack, figures_stack_left(&w->last),
 			 why.data, next.data);
 		memcpy(w->told, now, sizeof(now));
 	}
@@ -117,7 +117,7 @@ static int watch_idle(struct waiting *w)
 static void show_wait(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
-	const struct js_bar counts = insight_stack_bar(s);
+	const struct js_bar counts = figures_stack_bar(s);
 	struct js_buf bar = {0};
 
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused && !w->cli->quiet) {
@@ -127,13 +127,13 @@ static void show_wait(struct waiting *w)
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))
 		return;
-	if (view_columns(stderr) >= WIDE)
+	if (show_columns(stderr) >= WIDE)
 		js_bar_draw(&bar, &counts, BAR, js_bar_utf8() ? JS_BAR_UTF8 : 0);
 	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
 		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "",
-		     view_percent(insight_stack_share(s)).text, insight_stack_left(s), s->busy,
-		     w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? view_rate(w->pace.rate, " files").text : "",
-		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? view_eta(&w->pace).text : "");
+		     show_percent(figures_stack_share(s)).text, figures_stack_left(s), s->busy,
+		     w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? show_rate(w->pace.rate, " files").text : "",
+		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? show_eta(&w->pace).text : "");
 	js_buf_free(&bar);
 }
 
@@ -149,7 +149,7 @@ static int read_stack(struct waiting *w)
 		if (w->last.state == JOBSTACK_DROPPING) /* it is as good as gone */
 			status = js_error_set(&w->cli->error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
 					      w->cli->stack);
-		else if (!insight_stack_is_over(&w->last) && (w->progress.on || !w->progress.begun))
+		else if (!figures_stack_is_over(&w->last) && (w->progress.on || !w->progress.begun))
 			status = jobstack_pace(w->cli->handle, w->cli->stack, &w->pace, &w->cli->error);
 	}
 	if (status != JOBSTACK_ENODB || cli_stop != 0)
@@ -206,7 +206,7 @@ static int wait_for_end(struct cli *cli)
 	w.until_us = timeout_us == INT64_MAX ? INT64_MAX : began_us + timeout_us;
 	srandom((unsigned)(w.began_us ^ getpid()));
 	while (read_stack(&w) == 0) {
-		if (w.away_us == 0 && insight_stack_is_over(&w.last))
+		if (w.away_us == 0 && figures_stack_is_over(&w.last))
 			return print_wait_result(&w, w.last.dead == 0 && w.last.cancelled == 0 ? CLI_YES : CLI_NO);
 		w.timed_out = jobstack_now_us() >= w.until_us;
 		if (w.timed_out)

@@ -30,7 +30,7 @@
 
 /* What is looked at, and where the reasons go. */
 struct reasons {
-	const struct insight_stack *stack;
+	const struct figures_stack *stack;
 	const struct jobstack_status *s;
 	cli_found_fn *found;
 	void *ctx;
@@ -63,7 +63,7 @@ static int state_reasons(const struct reasons *r, const char *paused)
 	char why[600] = "";
 
 	if (r->stack->note.len > 0) {
-		view_safe(&note, r->stack->note.data, r->stack->note.len);
+		show_safe(&note, r->stack->note.data, r->stack->note.len);
 		(void)snprintf(why, sizeof(why), " (%s)", note.data != NULL ? note.data : "");
 		js_buf_free(&note);
 	}
@@ -71,11 +71,11 @@ static int state_reasons(const struct reasons *r, const char *paused)
 		add_reason(r, "dropping", js_remedy_text(JOBSTACK_WHY_DROPPING), "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
 		add_reason(r, "cancelled", js_remedy_text(JOBSTACK_WHY_CANCELLED),
-			   "it is cancelled: %" PRIu64 " %s had not started%s", VIEW_ENTRIES(s->cancelled), why);
+			   "it is cancelled: %" PRIu64 " %s had not started%s", SHOW_ENTRIES(s->cancelled), why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
 		add_reason(r, "max_failures", js_remedy_text(JOBSTACK_WHY_MAX_FAILURES),
 			   "it is paused, because %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
-			   view_are(s->dead), s->max_failures, why);
+			   show_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
 		add_reason(r, "paused",
 			   paused != NULL ? paused : js_remedy_text(why[0] != '\0' ? JS_WHY_PAUSED_FOR : JS_WHY_PAUSED),
@@ -90,28 +90,28 @@ static void line_reasons(const struct reasons *r)
 
 	if (s->held > 0 && s->pushers > 0)
 		add_reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held,
-			   view_are(s->held));
+			   show_are(s->held));
 	else if (s->held > 0)
 		add_reason(r, "held",
 			   "push them again with --unique, which first removes what the interrupted push left",
-			   "%" PRIu64 " %s held by a push --atomic that was interrupted", s->held, view_are(s->held));
+			   "%" PRIu64 " %s held by a push --atomic that was interrupted", s->held, show_are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0)
 		add_reason(r, "waiting", NULL, "%" PRIu64 " %s waiting for a retry; the next one is due at %s (in %s)",
-			   s->waiting, view_are(s->waiting), view_second(js_clock_wall_us() + s->next_due_us).text,
-			   view_duration(s->next_due_us).text);
+			   s->waiting, show_are(s->waiting), show_second(js_clock_wall_us() + s->next_due_us).text,
+			   show_duration(s->next_due_us).text);
 	else if (s->waiting > 0)
 		add_reason(r, "waiting", s->workers > 0 ? NULL : "a worker must run to start them",
-			   "%" PRIu64 " %s due for a retry", s->waiting, view_are(s->waiting));
+			   "%" PRIu64 " %s due for a retry", s->waiting, show_are(s->waiting));
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
 		add_reason(r, "last", "`jobstack status -s {stack}` shows the workers",
-			   "nothing else is queued: the last %" PRIu64 " %s running", s->running, view_are(s->running));
+			   "nothing else is queued: the last %" PRIu64 " %s running", s->running, show_are(s->running));
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished",
 			   s->dead > 0 ? DEAD : "`jobstack push -s {stack}` adds entries",
 			   "no entry is left: %" PRIu64 " of %" PRIu64 " %s done", s->done, s->pushed,
-			   view_are(s->done));
+			   show_are(s->done));
 }
 
 /* What the stack's own numbers tell.  PAUSED is as above. */
@@ -125,10 +125,10 @@ static void count_reasons(const struct reasons *r, const char *paused)
 		line_reasons(r);
 	else if (r->s->running > 0)
 		add_reason(r, "running", NULL, "entries that have started continue: %" PRIu64 " %s running",
-			   r->s->running, view_are(r->s->running));
+			   r->s->running, show_are(r->s->running));
 }
 
-void cli_why_counts(const struct insight_stack *stack, cli_found_fn *found, void *ctx)
+void cli_why_counts(const struct figures_stack *stack, cli_found_fn *found, void *ctx)
 {
 	const struct reasons r = {.stack = stack, .s = &stack->s, .found = found, .ctx = ctx};
 
@@ -144,19 +144,19 @@ static void add_line(void *out, const struct cli_reason *why)
 void cli_why_say(const struct cli *cli, const char *before)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	struct insight_stack stack = {.cwd = {0}};
+	struct figures_stack stack = {.cwd = {0}};
 	struct js_buf lines = {0};
 
-	if (insight_stack_read(cli->handle, cli->stack, &stack, &ignored) == 0)
+	if (figures_stack_read(cli->handle, cli->stack, &stack, &ignored) == 0)
 		cli_why_counts(&stack, add_line, &lines);
 	for (char *rest = lines.data, *one; (one = strsep(&rest, "\n")) != NULL && *one != '\0';)
 		cli_tell(cli, "%s%s", before, one);
-	insight_stack_free(&stack);
+	figures_stack_free(&stack);
 	js_buf_free(&lines);
 }
 
 /* What is known of one of the workers without being proven. */
-static void suspect_reason(const struct reasons *r, const struct insight_snapshot *l)
+static void suspect_reason(const struct reasons *r, const struct figures_snapshot *l)
 {
 	struct js_buf text = {0};
 	size_t i = 0;
@@ -166,15 +166,15 @@ static void suspect_reason(const struct reasons *r, const struct insight_snapsho
 	if (i == l->worker_n)
 		return;
 	js_buf_printf(&text, "worker %" PRIu64 " on ", l->worker[i].worker);
-	view_safe(&text, insight_worker_place(&l->worker[i]), strlen(insight_worker_place(&l->worker[i])));
+	show_safe(&text, figures_worker_place(&l->worker[i]), strlen(figures_worker_place(&l->worker[i])));
 	js_buf_str(&text, ": ");
-	view_safe(&text, l->worker[i].suspicion, strlen(l->worker[i].suspicion));
+	show_safe(&text, l->worker[i].suspicion, strlen(l->worker[i].suspicion));
 	add_reason(r, "suspect", "see `jobstack recover -s {stack} --dry-run`", "%s",
 		   text.data != NULL ? text.data : "");
 	js_buf_free(&text);
 }
 
-static void worker_reasons(const struct reasons *r, const struct insight_snapshot *l)
+static void worker_reasons(const struct reasons *r, const struct figures_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
 	uint64_t alive = s->workers - s->silent;
@@ -184,9 +184,9 @@ static void worker_reasons(const struct reasons *r, const struct insight_snapsho
 		add_reason(r, "silent",
 			   "`jobstack recover -s {stack}` requeues the entries of those workers that are dead",
 			   "%" PRIu64 " of %" PRIu64 " worker%s %s sent no heartbeat for longer than the lease",
-			   s->silent, s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
+			   s->silent, s->workers, show_plural(s->workers), s->silent == 1 ? "has" : "have");
 	suspect_reason(r, l);
-	if (alive > 0 && insight_missing_us(l) >= 0) {
+	if (alive > 0 && figures_missing_us(l) >= 0) {
 		add_reason(r, "missing",
 			   "`jobstack recover -s {stack}` looks, and puts the entries of dead workers back",
 			   "no worker is connected to the database: has its node or its job ended?");
@@ -197,30 +197,30 @@ static void worker_reasons(const struct reasons *r, const struct insight_snapsho
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
 		add_reason(r, "max_running",
 			   "`jobstack set -s {stack} max-running=N` changes the limit, max-running=none removes it",
-			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, view_are(s->running),
+			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, show_are(s->running),
 			   s->max_running);
 	else if (alive == 0 && r->jobs > 0)
 		add_reason(r, "no_workers", NULL,
 			   "%" PRIu64 " %s ready, and no%s worker is running yet, but Slurm has jobs for this stack",
-			   s->ready, view_are(s->ready), s->workers > 0 ? " other" : "");
+			   s->ready, show_are(s->ready), s->workers > 0 ? " other" : "");
 	else if (alive == 0) {
-		struct insight_idle idle = l->idle;
+		struct figures_idle idle = l->idle;
 
 		idle.live =
 			r->asked && r->slurm.code == 0 && (idle.last.job == 0 || idle.last.user == geteuid()) ? 0 : -1;
 		idle.queued[0] = '\0';
 		(void)snprintf(idle.state, sizeof(idle.state), "%s",
 			       r->job[0].job >= idle.last.job ? r->job[0].state : "");
-		view_idle(&why, &idle);
+		show_idle(&why, &idle);
 		cli_idle_next(r->stack->name, &idle, &next);
-		add_reason(r, "no_workers", next.data, "%" PRIu64 " %s ready, and %s", s->ready, view_are(s->ready),
+		add_reason(r, "no_workers", next.data, "%" PRIu64 " %s ready, and %s", s->ready, show_are(s->ready),
 			   s->workers > 0 ? "no other worker is running" : why.data);
 		js_buf_free(&why);
 		js_buf_free(&next);
 	} else if (s->busy >= s->slots)
 		add_reason(r, "busy", l->held_back ? NULL : "start more workers, or workers with more --slots",
-			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, view_plural(s->slots),
-			   s->workers, view_plural(s->workers), view_are(s->slots));
+			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, show_plural(s->slots),
+			   s->workers, show_plural(s->workers), show_are(s->slots));
 	else
 		add_reason(
 			r, "idle_slots", NULL,
@@ -228,31 +228,31 @@ static void worker_reasons(const struct reasons *r, const struct insight_snapsho
 			" slot%s %s free: their workers are about to start entries, wait after "
 			"several failures in a row, or are about to end (after a signal, or because the wall time is "
 			"near)",
-			s->slots - s->busy, s->slots, view_plural(s->slots), view_are(s->slots - s->busy));
+			s->slots - s->busy, s->slots, show_plural(s->slots), show_are(s->slots - s->busy));
 }
 
 /* What fails most often. */
-static void failing_reason(const struct reasons *r, const struct insight_snapshot *l)
+static void failing_reason(const struct reasons *r, const struct figures_snapshot *l)
 {
-	const struct insight_failure *f = &l->failures.group[0];
+	const struct figures_failure *f = &l->failures.group[0];
 	const char *example = f->f.various ? "" : f->example;
 	struct js_buf text = {0};
 
 	if (l->failures.n == 0)
 		return;
-	view_safe_words(&text, f->reason);
+	show_safe_words(&text, f->reason);
 	js_buf_str(&text, f->reason[0] != '\0' && example[0] != '\0' ? ": " : "");
-	view_safe_words(&text, example);
+	show_safe_words(&text, example);
 	add_reason(r, "failing", NULL, "%" PRIu64 " %s: %s%s%s (`jobstack logs -s %s %" PRIu64 "` shows its output)",
 		   f->f.count, l->failures_all ? "of the last attempts" : "of the dead entries",
-		   view_failure_how(&f->f).text, text.len > 0 ? ": " : "", text.len > 0 ? text.data : "",
+		   show_failure_how(&f->f).text, text.len > 0 ? ": " : "", text.len > 0 ? text.data : "",
 		   r->stack->name, f->f.entry);
 	js_buf_free(&text);
 }
 
 static void job_reason(const struct reasons *r, const struct js_slurm_queued *job)
 {
-	const struct view_amount when = view_second(job->pending && job->start_us > 0 ? job->start_us : -1);
+	const struct show_amount when = show_second(job->pending && job->start_us > 0 ? job->start_us : -1);
 	char words[400];
 
 	js_slurm_queued_words(job, words, sizeof(words));
@@ -272,20 +272,20 @@ static void job_reason(const struct reasons *r, const struct js_slurm_queued *jo
 	"outcomes); or " FEWER
 
 /* A long commit alone does not show that the disk is slow: its thread may wait for a processor. */
-const char *cli_why_server(const struct insight_server *s, int64_t commit_us, int slow_disk, char *words, size_t size)
+const char *cli_why_server(const struct figures_server *s, int64_t commit_us, int slow_disk, char *words, size_t size)
 {
 	static const struct {
 		const char *words, *remedy, *slow;
 	} cause[] = {
-		[INSIGHT_NOTHING] = {"no commit waits for a disk", FEWER, FEWER},
-		[INSIGHT_LOG] = {"innodb_flush_log_at_trx_commit=1", IF_SLOW FASTER_LOG, FASTER_LOG},
-		[INSIGHT_BINLOG] = {"binary log with sync_binlog=1", IF_SLOW FASTER_BINLOG, FASTER_BINLOG},
-		[INSIGHT_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER, FEWER},
-		[INSIGHT_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER, FEWER},
+		[FIGURES_NOTHING] = {"no commit waits for a disk", FEWER, FEWER},
+		[FIGURES_LOG] = {"innodb_flush_log_at_trx_commit=1", IF_SLOW FASTER_LOG, FASTER_LOG},
+		[FIGURES_BINLOG] = {"binary log with sync_binlog=1", IF_SLOW FASTER_BINLOG, FASTER_BINLOG},
+		[FIGURES_REPLICA] = {"each commit waits for a replica, semi-synchronous replication", FEWER, FEWER},
+		[FIGURES_CLUSTER] = {"each commit waits for the other servers of the cluster", FEWER, FEWER},
 	};
-	const enum insight_commit commit = insight_server_commit(s);
-	const double slowdown = insight_server_number(s, "cpu.slowdown", 0);
-	int waits = commit_us >= SLOW_COMMIT_US, on_disk = commit == INSIGHT_LOG || commit == INSIGHT_BINLOG;
+	const enum figures_commit commit = figures_server_commit(s);
+	const double slowdown = figures_server_number(s, "cpu.slowdown", 0);
+	int waits = commit_us >= SLOW_COMMIT_US, on_disk = commit == FIGURES_LOG || commit == FIGURES_BINLOG;
 	char busy[80] = "";
 
 	if (slowdown >= BUSY)
@@ -297,11 +297,11 @@ const char *cli_why_server(const struct insight_server *s, int64_t commit_us, in
 		(void)snprintf(words, size, "%s", busy);
 	else
 		(void)snprintf(words, size, "commits are quick; a round trip takes %s",
-			       view_took(insight_server_number(s, "roundtrip_us", 0)).text);
+			       show_took(figures_server_number(s, "roundtrip_us", 0)).text);
 	return !waits ? FEWER : slow_disk ? cause[commit].slow : cause[commit].remedy;
 }
 
-const char *cli_why_steps(const struct insight_steps *s, char *words, size_t size)
+const char *cli_why_steps(const struct figures_steps *s, char *words, size_t size)
 {
 	char cause[300];
 	const char *remedy = cli_why_server(&s->server, s->commit_us, 0, cause, sizeof(cause));
@@ -309,19 +309,19 @@ const char *cli_why_steps(const struct insight_steps *s, char *words, size_t siz
 	(void)snprintf(words, size,
 		       "slots wait for the database for %s of their time: a worker's step takes %s, the commit in it "
 		       "%s (%s)",
-		       view_percent(s->waiting).text, view_took((double)s->us).text,
-		       view_took((double)s->commit_us).text, cause);
+		       show_percent(s->waiting).text, show_took((double)s->us).text,
+		       show_took((double)s->commit_us).text, cause);
 	return remedy;
 }
 
-static void steps_reason(const struct reasons *r, const struct insight_steps *s, json_t *o)
+static void steps_reason(const struct reasons *r, const struct figures_steps *s, json_t *o)
 {
 	char words[500];
 	const char *remedy = cli_why_steps(s, words, sizeof(words));
 
 	add_reason(r, "slow_steps", remedy, "%s", words);
 	if (o != NULL)
-		VIEW_SET(o, KEY_SPAN("step_seconds", s->us), KEY_SPAN("commit_seconds", s->commit_us),
+		SHOW_SET(o, KEY_SPAN("step_seconds", s->us), KEY_SPAN("commit_seconds", s->commit_us),
 			 KEY_REAL("waiting_share", s->waiting, 1));
 }
 
@@ -351,15 +351,15 @@ static void slurm_reasons(const struct reasons *r, json_t *o)
 	if (more > 0)
 		add_reason(r, "slurm_more", NULL, "%" PRIu64 " more Slurm jobs of this stack: see squeue --me", more);
 	if (o != NULL)
-		VIEW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
+		SHOW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
 }
 
-static void collect_reasons(struct reasons *r, const struct insight_snapshot *l, json_t *o)
+static void collect_reasons(struct reasons *r, const struct figures_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
-	struct insight_idle paused = l->idle;
+	struct figures_idle paused = l->idle;
 	struct js_buf next = {0};
-	int slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
+	int slurm = figures_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
 
 	paused.paused = 1;
 	if (s->workers == 0)
@@ -373,12 +373,12 @@ static void collect_reasons(struct reasons *r, const struct insight_snapshot *l,
 		steps_reason(r, &l->steps, o);
 	failing_reason(r, l);
 	if (s->dead > 0)
-		add_reason(r, "dead", DEAD, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
+		add_reason(r, "dead", DEAD, "%" PRIu64 " %s dead", s->dead, show_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
 }
 
-void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *seen, struct js_buf *out)
+void cli_why_text(const struct figures_snapshot *l, const struct figures_seen *seen, struct js_buf *out)
 {
 	struct reasons r = {.stack = &seen->stack, .s = &seen->stack.s, .found = add_line, .ctx = out};
 
@@ -387,17 +387,17 @@ void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *s
 
 static void add_object(void *list, const struct cli_reason *why)
 {
-	VIEW_APPEND(list, KEY_TEXT("why", why->code), KEY_TEXT("text", why->text), KEY_TEXT("remedy", why->remedy));
+	SHOW_APPEND(list, KEY_TEXT("why", why->code), KEY_TEXT("text", why->text), KEY_TEXT("remedy", why->remedy));
 }
 
-json_t *cli_why_json(const struct insight_snapshot *l, const struct insight_seen *seen)
+json_t *cli_why_json(const struct figures_snapshot *l, const struct figures_seen *seen)
 {
-	json_t *list = json_array(), *o = VIEW_OBJECT(KEY_TEXT("stack", seen->stack.name),
-						      KEY_TEXT("state", view_stack_word(seen->stack.s.state)));
+	json_t *list = json_array(), *o = SHOW_OBJECT(KEY_TEXT("stack", seen->stack.name),
+						      KEY_TEXT("state", show_stack_word(seen->stack.s.state)));
 	struct reasons r = {.stack = &seen->stack, .s = &seen->stack.s, .found = add_object, .ctx = list};
 
 	if (list != NULL)
 		collect_reasons(&r, l, o);
-	VIEW_SET(o, KEY_JSON("why", list));
+	SHOW_SET(o, KEY_JSON("why", list));
 	return o;
 }

@@ -239,7 +239,7 @@ static int find_and_end(struct js_suspects *all, int dry)
 	return ended ? find_commands_twice(all) : 0;
 }
 
-int js_watch_by_process(const struct js_round *round, struct js_suspects *all)
+int js_death_by_process(const struct js_round *round, struct js_suspects *all)
 {
 	int dry = round->options->dry_run, gone = 0, failed;
 	struct here here;
@@ -272,7 +272,7 @@ int js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 	return 0;
 }
 
-int js_watch_runs_here(struct js_suspect *s)
+int js_observer_runs_here(struct js_suspect *s)
 {
 	struct js_proc_walk walk;
 	struct js_proc proc;

@@ -79,7 +79,7 @@ static int find_cluster(const struct js_round *round, struct js_suspects *all, s
 static int is_askable(const struct js_round *round, const struct js_suspect *s)
 {
 	return s->job != 0 && s->reason[0] == '\0' && !s->lives &&
-	       (round->options->all || s->silent_us > JS_WATCH_SILENT_US);
+	       (round->options->all || s->silent_us > JS_OBSERVER_SILENT_US);
 }
 
 /* Returns whether S, in another user's job, is asked about by itself.  JOBS are the N that were chosen. */
@@ -180,7 +180,7 @@ static int same_job(const struct js_suspect *s, const struct js_slurm_job *job, 
 	return !job->terminal || job->end_us < 0 || job->end_us >= now_us - s->silent_us - CLOCKS_US;
 }
 
-static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, char text[JS_WATCH_REASON])
+static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, char text[JS_OBSERVER_REASON])
 {
 	static const struct {
 		const char *state, *words;
@@ -196,10 +196,10 @@ static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, 
 		;
 	s->cause = i < n ? known[i].cause : JOBSTACK_CAUSE_WORKER;
 	if (i < n)
-		(void)snprintf(text, JS_WATCH_REASON, "%s (Slurm job %" PRIu32 " %.64s)", known[i].words, s->job,
+		(void)snprintf(text, JS_OBSERVER_REASON, "%s (Slurm job %" PRIu32 " %.64s)", known[i].words, s->job,
 			       job->state);
 	else
-		(void)snprintf(text, JS_WATCH_REASON, "its Slurm job %" PRIu32 " ended (%.64s)", s->job, job->state);
+		(void)snprintf(text, JS_OBSERVER_REASON, "its Slurm job %" PRIu32 " ended (%.64s)", s->job, job->state);
 }
 
 /* Judges by the job's state; adds the step to those that are asked about, if that may prove something. */
@@ -310,7 +310,7 @@ static int ask_about_all(const struct js_round *round, struct js_suspects *all, 
  */
 static int is_reason(const struct js_suspect *s, int64_t age_us, int proves)
 {
-	int64_t from_us = s->connected == 1 || !proves ? s->lease_us / 2 : JS_WATCH_SILENT_US,
+	int64_t from_us = s->connected == 1 || !proves ? s->lease_us / 2 : JS_OBSERVER_SILENT_US,
 		again_us = s->silent_us / AGAIN_PART < RARELY_US ? s->silent_us / AGAIN_PART : RARELY_US;
 
 	if (s->by_script ? !proves : s->silent_us <= from_us)
@@ -348,7 +348,7 @@ static void add_other_stacks(const struct js_round *round, struct js_suspects *a
 	others.at += own;
 	others.n -= own;
 	if (status == 0 && others.n > 0)
-		status = js_watch_by_process(&quiet, &others);
+		status = js_death_by_process(&quiet, &others);
 	if (status != 0) {
 		(void)log_unanswered(round, others.n, &error);
 		all->n = own;
@@ -417,7 +417,7 @@ static int ask_slurm(const struct js_round *round, struct js_suspects *all)
 	return status;
 }
 
-int js_watch_by_slurm(const struct js_round *round, struct js_suspects *all)
+int js_death_by_slurm(const struct js_round *round, struct js_suspects *all)
 {
 	int limited = round->options->ask_every_us > 0;
 	int64_t began_us;

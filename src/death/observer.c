@@ -29,10 +29,10 @@ struct memory {
 	int64_t lease_us, since_us; /* since when the seq is known not to have changed */
 };
 
-struct js_watch {
+struct js_observer {
 	struct jobstack *handle;
 	char stack[JOBSTACK_STACK_MAX + 1];
-	struct js_watch_options options;
+	struct js_observer_options options;
 	struct memory *seen; /* by ascending number */
 	size_t n;
 	int64_t looked_us;  /* when the last answer came; 0: no answer yet */
@@ -41,10 +41,10 @@ struct js_watch {
 	uint64_t jitter;
 };
 
-int js_watch_new(struct js_watch **out, struct jobstack *handle, const char *stack,
-		 const struct js_watch_options *options, struct jobstack_error *error)
+int js_observer_new(struct js_observer **out, struct jobstack *handle, const char *stack,
+		    const struct js_observer_options *options, struct jobstack_error *error)
 {
-	struct js_watch *w = calloc(1, sizeof(*w));
+	struct js_observer *w = calloc(1, sizeof(*w));
 
 	*out = w;
 	if (w == NULL)
@@ -57,7 +57,7 @@ int js_watch_new(struct js_watch **out, struct jobstack *handle, const char *sta
 	return 0;
 }
 
-void js_watch_gap(struct js_watch *w)
+void js_observer_gap(struct js_observer *w)
 {
 	free(w->seen);
 	w->seen = NULL;
@@ -65,7 +65,7 @@ void js_watch_gap(struct js_watch *w)
 	w->looked_us = 0;
 }
 
-void js_watch_free(struct js_watch *w)
+void js_observer_free(struct js_observer *w)
 {
 	if (w != NULL)
 		free(w->seen);
@@ -79,13 +79,13 @@ static const char *entries_word(uint64_t n)
 	return n == 1 ? "entry" : "entries";
 }
 
-void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
+void js_observer_words(const struct js_observer_case *c, char *text, size_t size)
 {
 	char silent[64], lease[64], held[64] = "";
 
 	js_num_duration_text(c->silent_us, silent, sizeof(silent));
 	js_num_duration_text(c->lease_us, lease, sizeof(lease));
-	if (c->verdict == JS_WATCH_SUSPECT) {
+	if (c->verdict == JS_OBSERVER_SUSPECT) {
 		if (c->entries > 0)
 			(void)snprintf(held, sizeof(held), "; it holds %" PRIu64 " %s", c->entries,
 				       entries_word(c->entries));
@@ -96,7 +96,7 @@ void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
 	}
 	(void)snprintf(text, size, "worker %" PRIu64 " on %s: %s: %" PRIu64 " %s %s", c->worker, c->node, c->reason,
 		       c->entries, entries_word(c->entries),
-		       c->verdict == JS_WATCH_WOULD ? "would be requeued" : "requeued");
+		       c->verdict == JS_OBSERVER_WOULD ? "would be requeued" : "requeued");
 }
 
 /* Returns whether it is of the round's stack: others are recovered in passing. */
@@ -105,21 +105,21 @@ static int is_of_round(const struct js_round *round, const struct js_suspect *s)
 	return strcmp(s->stack, round->stack) == 0;
 }
 
-static void tell_case(const struct js_round *round, const struct js_suspect *s, enum js_watch_verdict verdict,
+static void tell_case(const struct js_round *round, const struct js_suspect *s, enum js_observer_verdict verdict,
 		      uint64_t entries)
 {
-	const struct js_watch_case found = {verdict,
-					    s->worker,
-					    entries,
-					    s->silent_us,
-					    s->lease_us,
-					    s->by_script,
-					    s->runs_here,
-					    s->killable,
-					    s->node,
-					    s->reason[0] != '\0' ? s->reason : NULL,
-					    s->hint[0] != '\0' ? s->hint : NULL,
-					    s->cause != JOBSTACK_CAUSE_NONE ? s->cause : JOBSTACK_CAUSE_WORKER};
+	const struct js_observer_case found = {verdict,
+					       s->worker,
+					       entries,
+					       s->silent_us,
+					       s->lease_us,
+					       s->by_script,
+					       s->runs_here,
+					       s->killable,
+					       s->node,
+					       s->reason[0] != '\0' ? s->reason : NULL,
+					       s->hint[0] != '\0' ? s->hint : NULL,
+					       s->cause != JOBSTACK_CAUSE_NONE ? s->cause : JOBSTACK_CAUSE_WORKER};
 
 	if (round->options->tell != NULL && is_of_round(round, s))
 		round->options->tell(round->options->tell_ctx, &found);
@@ -151,7 +151,7 @@ static void note_recovery(const struct js_round *round, const struct js_suspect 
 {
 	round->result->entries += taken;
 	round->result->workers++;
-	tell_case(round, s, round->options->dry_run ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
+	tell_case(round, s, round->options->dry_run ? JS_OBSERVER_WOULD : JS_OBSERVER_TAKEN, taken);
 }
 
 /* Recovers the entries of a worker that is proven dead.  Returns 0 also if it has sent a heartbeat, or another worker
@@ -181,7 +181,7 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 
 	if ((js_suspect_is(s) || s->command != 0) && is_of_round(round, s)) {
 		round->result->suspects++;
-		tell_case(round, s, JS_WATCH_SUSPECT, s->running);
+		tell_case(round, s, JS_OBSERVER_SUSPECT, s->running);
 	}
 	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
 		return 0;
@@ -229,7 +229,7 @@ static int recover_left(const struct js_round *round)
 }
 
 /* Seeks one proof, and recovers those that are dead. */
-static int seek_proof(const struct js_round *round, js_watch_proof_fn *proof, struct js_suspects *all)
+static int seek_proof(const struct js_round *round, js_death_proof_fn *proof, struct js_suspects *all)
 {
 	int status;
 
@@ -244,12 +244,12 @@ static int seek_proof(const struct js_round *round, js_watch_proof_fn *proof, st
 }
 
 /* The proofs, in the order in which they are sought. */
-static js_watch_proof_fn *const proofs[] = {js_watch_by_process, js_watch_by_slurm};
+static js_death_proof_fn *const proofs[] = {js_death_by_process, js_death_by_slurm};
 
-int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js_watch_options *options,
-		     struct js_watch_result *result, struct jobstack_error *error)
+int js_observer_confirm(struct jobstack *handle, const char *stack, const struct js_observer_options *options,
+			struct js_observer_result *result, struct jobstack_error *error)
 {
-	struct js_watch_result unused;
+	struct js_observer_result unused;
 	struct js_round round = {handle, stack, options, result != NULL ? result : &unused, error};
 	struct js_suspects all;
 	int status = 0;
@@ -269,7 +269,7 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 
 /* Enters a worker in the new memory: watched since the old moment, or since NOW if it is new, has sent a heartbeat, or
  * there was a gap. */
-static void remember_worker(const struct js_watch *w, const struct js_suspect *s, size_t *at, int64_t now_us,
+static void remember_worker(const struct js_observer *w, const struct js_suspect *s, size_t *at, int64_t now_us,
 			    struct memory *to)
 {
 	const struct memory *old;
@@ -315,12 +315,12 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 
 /* Notes what S means for a worker that has nothing to do: an older one that is there, or entries of a worker that is
  * silent for longer than a live one would be, and whose watch began at SINCE. */
-static void note_other(const struct js_watch *w, const struct js_suspect *s, int64_t since_us,
-		       struct js_watch_result *result)
+static void note_other(const struct js_observer *w, const struct js_suspect *s, int64_t since_us,
+		       struct js_observer_result *result)
 {
-	int64_t lease_us = s->job == 0 && s->lease_us > JS_WATCH_BEATS_US ? JS_WATCH_BEATS_US : s->lease_us;
-	const struct js_watch_case found = {JS_WATCH_SUSPECT, s->worker,   s->running,
-					    s->silent_us,     s->lease_us, .node = s->node};
+	int64_t lease_us = s->job == 0 && s->lease_us > JS_OBSERVER_BEATS_US ? JS_OBSERVER_BEATS_US : s->lease_us;
+	const struct js_observer_case found = {JS_OBSERVER_SUSPECT, s->worker,	 s->running,
+					       s->silent_us,	    s->lease_us, .node = s->node};
 
 	if (s->by_script)
 		return;
@@ -328,12 +328,13 @@ static void note_other(const struct js_watch *w, const struct js_suspect *s, int
 		result->elder |= s->silent_us <= FRESH_US && s->worker < w->options.self;
 	else if (s->running > 0 && since_us + s->lease_us > result->over_us) {
 		result->over_us = since_us + s->lease_us;
-		js_watch_words(&found, result->silent, sizeof(result->silent));
+		js_observer_words(&found, result->silent, sizeof(result->silent));
 	}
 }
 
 /* WANTED: another worker is missed, or only a confirming round can tell whether its command still runs. */
-static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
+static void plan_confirm(struct js_observer *w, uint64_t fresh, int64_t now_us, int wanted,
+			 struct js_observer_result *result)
 {
 	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);
 
@@ -350,7 +351,7 @@ static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int
 }
 
 /* Compares ALL workers, as they are now, with the memory. */
-static int judge_silence(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
+static int judge_silence(struct js_observer *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
 			 int64_t now_us)
 {
 	struct memory *seen = calloc(all->n + 1, sizeof(*seen));
@@ -372,7 +373,7 @@ static int judge_silence(struct js_watch *w, const struct js_round *round, struc
 		int64_t next = next_look(&seen[i], s, now_us);
 		int over = prove_silence(&seen[i], s, sent_us);
 
-		if (over && !js_watch_runs_here(s)) {
+		if (over && !js_observer_runs_here(s)) {
 			status = recover_worker(round, s);
 			continue;
 		}
@@ -383,7 +384,7 @@ static int judge_silence(struct js_watch *w, const struct js_round *round, struc
 			round->result->suspects++;
 			if (!s->runs_here)
 				memcpy(s->hint, s->noted, sizeof(s->hint));
-			tell_case(round, s, JS_WATCH_SUSPECT, s->running);
+			tell_case(round, s, JS_OBSERVER_SUSPECT, s->running);
 		}
 		if (next < round->result->next_us)
 			round->result->next_us = next;
@@ -400,9 +401,9 @@ static int judge_silence(struct js_watch *w, const struct js_round *round, struc
 	return status;
 }
 
-int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct jobstack_error *error)
+int js_observer_look(struct js_observer *w, struct js_observer_result *result, struct jobstack_error *error)
 {
-	struct js_watch_result unused;
+	struct js_observer_result unused;
 	struct js_round round = {w->handle, w->stack, &w->options, result != NULL ? result : &unused, error};
 	struct js_suspects all;
 	int64_t sent = jobstack_now_us();
@@ -421,6 +422,6 @@ int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct job
 		status = recover_left(&round);
 	}
 	if (status != 0)
-		js_watch_gap(w);
+		js_observer_gap(w);
 	return status == 0 ? round.result->failed : status;
 }

@@ -120,7 +120,7 @@ void js_suspects_free(struct js_suspects *s)
 
 int js_suspect_is_missed(const struct js_suspect *s)
 {
-	return !s->by_script && ((s->silent_us > JS_WATCH_SILENT_US && s->connected != 1) || js_suspect_is(s));
+	return !s->by_script && ((s->silent_us > JS_OBSERVER_SILENT_US && s->connected != 1) || js_suspect_is(s));
 }
 
 int js_suspect_is(const struct js_suspect *s)

@@ -8,9 +8,9 @@
 #include "death/budget.h"
 #include "death/death.h"
 
-#define JS_WATCH_REASON 256 /* as much of a reason as the database keeps, with the NUL */
+#define JS_OBSERVER_REASON 256 /* as much of a reason as the database keeps, with the NUL */
 
-#define JS_WATCH_SILENT_US                                                                                             \
+#define JS_OBSERVER_SILENT_US                                                                                          \
 	2000000 /* a worker with a later heartbeat is not missed, and Slurm is not asked about it                      \
 		 */
 
@@ -35,11 +35,11 @@ struct js_suspect {
 	int ended;	  /* processes left by its commands were killed */
 	int runs_here;	  /* nothing is recovered here now, whatever proves its death */
 	char host[256], boot[64], node[256], cluster[128];
-	char noted[JS_WATCH_REASON]; /* what an earlier round stored */
+	char noted[JS_OBSERVER_REASON]; /* what an earlier round stored */
 	enum jobstack_cause noted_cause;
-	char reason[JS_WATCH_REASON]; /* why it is known to be dead; "": it is not */
-	enum jobstack_cause cause;    /* of the death, or of what the hint says; NONE: no more is known */
-	char hint[JS_WATCH_REASON];   /* what else is known */
+	char reason[JS_OBSERVER_REASON]; /* why it is known to be dead; "": it is not */
+	enum jobstack_cause cause;	 /* of the death, or of what the hint says; NONE: no more is known */
+	char hint[JS_OBSERVER_REASON];	 /* what else is known */
 };
 
 struct js_suspects {
@@ -65,8 +65,8 @@ struct js_suspects {
 struct js_round {
 	struct jobstack *handle;
 	const char *stack;
-	const struct js_watch_options *options;
-	struct js_watch_result *result;
+	const struct js_observer_options *options;
+	struct js_observer_result *result;
 	struct jobstack_error *error;
 };
 
@@ -84,16 +84,16 @@ int js_suspect_is(const struct js_suspect *suspect);
  * suspect. */
 int js_suspect_is_missed(const struct js_suspect *suspect);
 
-/* A proof of death that js_watch_confirm seeks.  It looks at all suspects, except those that have a REASON already, or
- * are known to be alive (LIVES).  For a suspect that is dead it writes REASON; for others it may write HINT.  Returns 0
- * also if it could find out nothing; negative with round->error: the round is over.  With suspects->again_us it is
+/* A proof of death that js_observer_confirm seeks.  It looks at all suspects, except those that have a REASON already,
+ * or are known to be alive (LIVES).  For a suspect that is dead it writes REASON; for others it may write HINT. Returns
+ * 0 also if it could find out nothing; negative with round->error: the round is over.  With suspects->again_us it is
  * called again after that time, and the dead are recovered before. */
-typedef int js_watch_proof_fn(const struct js_round *round, struct js_suspects *suspects);
+typedef int js_death_proof_fn(const struct js_round *round, struct js_suspects *suspects);
 
-js_watch_proof_fn js_watch_by_process; /* what /proc says; also kills what commands of the dead have left */
-js_watch_proof_fn js_watch_by_slurm;   /* what Slurm says */
+js_death_proof_fn js_death_by_process; /* what /proc says; also kills what commands of the dead have left */
+js_death_proof_fn js_death_by_slurm;   /* what Slurm says */
 
 /* Returns whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and
- * HINT say so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_watch_by_process can say more.
+ * HINT say so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_death_by_process can say more.
  * Reads the process table once, and waits for nothing. */
-int js_watch_runs_here(struct js_suspect *suspect);
+int js_observer_runs_here(struct js_suspect *suspect);

@@ -12,7 +12,7 @@
 
 static int keep_fact(void *ctx, const struct jobstack_stack_fact *fact)
 {
-	struct insight_facts *all = ctx;
+	struct figures_facts *all = ctx;
 	char *text = strdup(fact->text);
 
 	all->failed |= text == NULL || js_array_grow(&all->at, &all->room, all->n + 1, sizeof(*all->at)) != 0;
@@ -20,12 +20,12 @@ static int keep_fact(void *ctx, const struct jobstack_stack_fact *fact)
 		free(text);
 		return 1;
 	}
-	all->at[all->n] = (struct insight_fact){*fact, text};
+	all->at[all->n] = (struct figures_fact){*fact, text};
 	all->at[all->n++].f.text = text;
 	return 0;
 }
 
-int insight_facts_read(struct insight_facts *all, struct jobstack *handle, const char *stack,
+int figures_facts_read(struct figures_facts *all, struct jobstack *handle, const char *stack,
 		       struct jobstack_error *error)
 {
 	int status = jobstack_stack_facts(handle, stack, keep_fact, all, error);
@@ -33,15 +33,15 @@ int insight_facts_read(struct insight_facts *all, struct jobstack *handle, const
 	return all->failed ? js_error_memory(error) : status;
 }
 
-void insight_facts_free(struct insight_facts *all)
+void figures_facts_free(struct figures_facts *all)
 {
 	for (size_t i = 0; i < all->n; i++)
 		free(all->at[i].text);
 	free(all->at);
-	*all = (struct insight_facts){.n = 0};
+	*all = (struct figures_facts){.n = 0};
 }
 
-const char *insight_facts_text(const struct insight_facts *all, enum jobstack_fact_kind kind, int64_t number)
+const char *figures_facts_text(const struct figures_facts *all, enum jobstack_fact_kind kind, int64_t number)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (all->at[i].f.kind == kind && all->at[i].f.number == number)
@@ -49,7 +49,7 @@ const char *insight_facts_text(const struct insight_facts *all, enum jobstack_fa
 	return NULL;
 }
 
-size_t insight_facts_count(const struct insight_facts *all, enum jobstack_fact_kind kind)
+size_t figures_facts_count(const struct figures_facts *all, enum jobstack_fact_kind kind)
 {
 	size_t n = 0;
 

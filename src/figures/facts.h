@@ -8,23 +8,23 @@
 
 #include <stddef.h>
 
-struct insight_fact {
+struct figures_fact {
 	struct jobstack_stack_fact f;
 	char *text; /* f.text points to it */
 };
 
 /* Start it as {0}. */
-struct insight_facts {
-	struct insight_fact *at; /* sorted by kind and time */
+struct figures_facts {
+	struct figures_fact *at; /* sorted by kind and time */
 	size_t n, room;
 	int failed;
 };
 
 /* Reads those of STACK.  0, or a JOBSTACK_E code with ERROR filled. */
-int insight_facts_read(struct insight_facts *facts, struct jobstack *handle, const char *stack,
+int figures_facts_read(struct figures_facts *facts, struct jobstack *handle, const char *stack,
 		       struct jobstack_error *error);
-void insight_facts_free(struct insight_facts *facts);
+void figures_facts_free(struct figures_facts *facts);
 
 /* The text of a fact, or NULL; and how many there are of a kind. */
-const char *insight_facts_text(const struct insight_facts *facts, enum jobstack_fact_kind kind, int64_t number);
-size_t insight_facts_count(const struct insight_facts *facts, enum jobstack_fact_kind kind);
+const char *figures_facts_text(const struct figures_facts *facts, enum jobstack_fact_kind kind, int64_t number);
+size_t figures_facts_count(const struct figures_facts *facts, enum jobstack_fact_kind kind);

@@ -18,8 +18,8 @@ static void own_text(const char **text, char *copy, size_t size)
 
 static int copy_failure_group(void *ctx, const struct jobstack_failure *f)
 {
-	struct insight_failures *failures = ctx;
-	struct insight_failure *to = &failures->group[failures->n++];
+	struct figures_failures *failures = ctx;
+	struct figures_failure *to = &failures->group[failures->n++];
 
 	to->f = *f;
 	own_text(&to->f.reason, to->reason, sizeof(to->reason));
@@ -27,42 +27,42 @@ static int copy_failure_group(void *ctx, const struct jobstack_failure *f)
 	own_text(&to->f.example, to->example, sizeof(to->example));
 	own_text(&to->f.node, to->node, sizeof(to->node));
 	to->program[0] = '\0';
-	return failures->n == INSIGHT_FAILURES;
+	return failures->n == FIGURES_FAILURES;
 }
 
 /* Which groups are those of one version? */
-static int name_versions(struct insight_failures *failures, struct jobstack *handle, const char *stack,
+static int name_versions(struct figures_failures *failures, struct jobstack *handle, const char *stack,
 			 struct jobstack_error *error)
 {
-	struct insight_facts facts = {.n = 0};
+	struct figures_facts facts = {.n = 0};
 	int known = 0, status = 0;
 
 	for (size_t i = 0; i < failures->n; i++)
 		known |= failures->group[i].f.program >= 0;
 	if (known)
-		status = insight_facts_read(&facts, handle, stack, error);
-	for (size_t i = 0; insight_facts_count(&facts, JOBSTACK_FACT_PROGRAM) > 1 && i < failures->n; i++) {
-		struct insight_failure *one = &failures->group[i];
-		const char *text = insight_facts_text(&facts, JOBSTACK_FACT_PROGRAM, one->f.program);
+		status = figures_facts_read(&facts, handle, stack, error);
+	for (size_t i = 0; figures_facts_count(&facts, JOBSTACK_FACT_PROGRAM) > 1 && i < failures->n; i++) {
+		struct figures_failure *one = &failures->group[i];
+		const char *text = figures_facts_text(&facts, JOBSTACK_FACT_PROGRAM, one->f.program);
 
 		(void)snprintf(one->program, sizeof(one->program), "%s", text == NULL ? "" : text);
 	}
-	insight_facts_free(&facts);
+	figures_facts_free(&facts);
 	return status;
 }
 
-int insight_failures_read(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
-			  struct insight_failures *failures, struct jobstack_error *error)
+int figures_failures_read(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
+			  struct figures_failures *failures, struct jobstack_error *error)
 {
 	int status;
 
 	failures->report = (struct jobstack_failures_report)JOBSTACK_FAILURES_REPORT_INIT;
 	status = jobstack_failures(handle, stack, options, copy_failure_group, failures, &failures->report, error);
-	status = insight_enough(status, failures->n == INSIGHT_FAILURES, error);
+	status = figures_enough(status, failures->n == FIGURES_FAILURES, error);
 	return status == 0 ? name_versions(failures, handle, stack, error) : status;
 }
 
-int insight_enough(int status, int enough, struct jobstack_error *error)
+int figures_enough(int status, int enough, struct jobstack_error *error)
 {
 	if (status != JOBSTACK_ESTOPPED || !enough)
 		return status;

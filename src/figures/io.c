@@ -22,7 +22,7 @@ struct interval {
 
 /* What the sample shows. */
 struct sample {
-	uint64_t files, kind[INSIGHT_KINDS], shared, chained;
+	uint64_t files, kind[FIGURES_KINDS], shared, chained;
 	uint64_t sequences[2], in_sequences[2];	     /* of reading and of writing runs */
 	struct js_sketch gaps_us, bytes_cv, took_cv; /* cv: in millionths */
 	struct interval *done;
@@ -30,7 +30,7 @@ struct sample {
 	int failed;
 };
 
-static void put(struct insight_finding *f, const char *name, double value)
+static void put(struct figures_finding *f, const char *name, double value)
 {
 	f->number[f->n].name = name;
 	f->number[f->n++].value = value;
@@ -44,7 +44,7 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 
 	for (size_t i = 0; i < file->n; i++) {
 		const struct jobstack_run *run = &file->run[i];
-		int kind = insight_kind(run->read_bytes, run->write_bytes);
+		int kind = figures_kind(run->read_bytes, run->write_bytes);
 		int way = run->read_bytes < run->write_bytes;
 
 		shared |= run->stack != file->run[0].stack;
@@ -57,12 +57,12 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 		s->sequences[way] += way != last;
 		s->in_sequences[way]++;
 		last = way;
-		if (kind == INSIGHT_WRITES && writer == NULL)
+		if (kind == FIGURES_WRITES && writer == NULL)
 			writer = run->stack;
-		chained |= kind == INSIGHT_READS && writer != NULL && run->stack != writer;
+		chained |= kind == FIGURES_READS && writer != NULL && run->stack != writer;
 	}
 	if (last >= 0)
-		s->kind[insight_kind((int64_t)fmin(read, LARGEST), (int64_t)fmin(written, LARGEST))]++;
+		s->kind[figures_kind((int64_t)fmin(read, LARGEST), (int64_t)fmin(written, LARGEST))]++;
 	s->files++;
 	s->shared += (uint64_t)shared;
 	s->chained += (uint64_t)chained;
@@ -70,7 +70,7 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 
 static int take_file(void *ctx, const struct jobstack_file *file)
 {
-	struct insight_spread bytes = {0}, took = {0};
+	struct figures_spread bytes = {0}, took = {0};
 	struct sample *s = ctx;
 
 	sample_reuse(s, file);
@@ -79,17 +79,17 @@ static int take_file(void *ctx, const struct jobstack_file *file)
 
 		if (run->outcome != JOBSTACK_DONE || run->started_us < 0 || run->ended_us <= run->started_us)
 			continue;
-		insight_spread_add(&took, (double)(run->ended_us - run->started_us));
+		figures_spread_add(&took, (double)(run->ended_us - run->started_us));
 		if (run->read_bytes >= 0 && run->write_bytes >= 0)
-			insight_spread_add(&bytes, (double)run->read_bytes + (double)run->write_bytes);
+			figures_spread_add(&bytes, (double)run->read_bytes + (double)run->write_bytes);
 		s->failed = js_array_grow(&s->done, &s->done_room, s->done_n + 1, sizeof(*s->done)) != 0;
 		if (!s->failed)
 			s->done[s->done_n++] = (struct interval){run->started_us, run->ended_us};
 	}
-	if (insight_spread_cv(&took) >= 0)
-		js_sketch_add(&s->took_cv, llround(insight_spread_cv(&took) * 1e6));
-	if (insight_spread_cv(&bytes) >= 0)
-		js_sketch_add(&s->bytes_cv, llround(insight_spread_cv(&bytes) * 1e6));
+	if (figures_spread_cv(&took) >= 0)
+		js_sketch_add(&s->took_cv, llround(figures_spread_cv(&took) * 1e6));
+	if (figures_spread_cv(&bytes) >= 0)
+		js_sketch_add(&s->bytes_cv, llround(figures_spread_cv(&bytes) * 1e6));
 	return s->failed;
 }
 
@@ -104,31 +104,31 @@ static double ratio(uint64_t part, uint64_t whole)
 }
 
 /* 1, 2 and 6 */
-static void find_bytes(struct insight_finding *f, const struct insight_tally *t, const struct sample *s)
+static void find_bytes(struct figures_finding *f, const struct figures_tally *t, const struct sample *s)
 {
-	uint64_t n = t->kind[INSIGHT_READS] + t->kind[INSIGHT_WRITES] + t->kind[INSIGHT_BOTH],
-		 files = s->kind[INSIGHT_READS] + s->kind[INSIGHT_WRITES] + s->kind[INSIGHT_BOTH];
+	uint64_t n = t->kind[FIGURES_READS] + t->kind[FIGURES_WRITES] + t->kind[FIGURES_BOTH],
+		 files = s->kind[FIGURES_READS] + s->kind[FIGURES_WRITES] + s->kind[FIGURES_BOTH];
 
 	if (n == 0)
 		f[0].why = f[1].why = f[5].why = "no attempt is known to have read or written at least 64 KiB";
-	else if (t->kind[INSIGHT_BOTH] == n)
+	else if (t->kind[FIGURES_BOTH] == n)
 		f[5].why = "no attempt is read-heavy or write-heavy";
 	put(&f[0], "attempts", (double)n);
-	for (int k = 0; k < INSIGHT_KINDS; k++)
+	for (int k = 0; k < FIGURES_KINDS; k++)
 		put(&f[0], ((const char *const[]){"read_heavy", "write_heavy", "both"})[k], ratio(t->kind[k], n));
-	for (int k = 0; k < INSIGHT_KINDS; k++)
+	for (int k = 0; k < FIGURES_KINDS; k++)
 		put(&f[0], ((const char *const[]){"files_read_heavy", "files_write_heavy", "files_both"})[k],
 		    ratio(s->kind[k], files));
-	put(&f[1], "only_read", ratio(t->one_way[INSIGHT_READS], n));
-	put(&f[1], "only_written", ratio(t->one_way[INSIGHT_WRITES], n));
-	put(&f[5], "read_median", quantile(&t->kind_bytes[INSIGHT_READS], .5, 1));
-	put(&f[5], "read_p95", quantile(&t->kind_bytes[INSIGHT_READS], .95, 1));
-	put(&f[5], "written_median", quantile(&t->kind_bytes[INSIGHT_WRITES], .5, 1));
-	put(&f[5], "written_p95", quantile(&t->kind_bytes[INSIGHT_WRITES], .95, 1));
+	put(&f[1], "only_read", ratio(t->one_way[FIGURES_READS], n));
+	put(&f[1], "only_written", ratio(t->one_way[FIGURES_WRITES], n));
+	put(&f[5], "read_median", quantile(&t->kind_bytes[FIGURES_READS], .5, 1));
+	put(&f[5], "read_p95", quantile(&t->kind_bytes[FIGURES_READS], .95, 1));
+	put(&f[5], "written_median", quantile(&t->kind_bytes[FIGURES_WRITES], .5, 1));
+	put(&f[5], "written_p95", quantile(&t->kind_bytes[FIGURES_WRITES], .95, 1));
 }
 
 /* 3, 4, 5 and 10 */
-static void find_reuse(struct insight_finding *f, const struct sample *s, size_t stacks)
+static void find_reuse(struct figures_finding *f, const struct sample *s, size_t stacks)
 {
 	if (s->gaps_us.n == 0)
 		f[2].why = "no file has two runs that were done (retries of a failure don't count)";
@@ -160,47 +160,47 @@ static int compare_starts(const void *a, const void *b)
 }
 
 /* 8: groups of attempts that began before the first of the group ended. */
-static void find_together(struct insight_finding *f, struct sample *s)
+static void find_together(struct figures_finding *f, struct sample *s)
 {
-	struct insight_spread all = {0}, groups = {0};
+	struct figures_spread all = {0}, groups = {0};
 
 	if (s->done_n > 0)
 		qsort(s->done, s->done_n, sizeof(*s->done), compare_starts);
 	for (size_t at = 0, next; at < s->done_n; at = next) {
-		struct insight_spread took = {0};
+		struct figures_spread took = {0};
 
 		for (next = at; next < s->done_n && (next == at || s->done[next].from < s->done[at].to); next++) {
-			insight_spread_add(&took, (double)(s->done[next].to - s->done[next].from));
-			insight_spread_add(&all, (double)(s->done[next].to - s->done[next].from));
+			figures_spread_add(&took, (double)(s->done[next].to - s->done[next].from));
+			figures_spread_add(&all, (double)(s->done[next].to - s->done[next].from));
 		}
 		if (took.n > 1)
-			insight_spread_add(&groups, insight_spread_cv(&took));
+			figures_spread_add(&groups, figures_spread_cv(&took));
 	}
 	if (groups.n == 0)
 		f->why = "no two attempts of the sample ran at the same time";
 	put(f, "groups", (double)groups.n);
 	put(f, "variation", groups.n > 0 ? groups.mean : -1);
-	put(f, "variation_of_all", insight_spread_cv(&all));
+	put(f, "variation_of_all", figures_spread_cv(&all));
 }
 
 /* 9 */
-static void find_hours(struct insight_finding *f, const struct insight_tally *t)
+static void find_hours(struct figures_finding *f, const struct figures_tally *t)
 {
-	struct insight_spread mean = {0}, cv = {0};
+	struct figures_spread mean = {0}, cv = {0};
 	int fast = -1, slow = -1;
 	double products = 0;
 
 	for (int h = 0; h < 24; h++) {
 		if (t->took[h].n < LEAST_IN_HOUR)
 			continue;
-		insight_spread_add(&mean, t->took[h].mean);
-		insight_spread_add(&cv, insight_spread_cv(&t->took[h]));
+		figures_spread_add(&mean, t->took[h].mean);
+		figures_spread_add(&cv, figures_spread_cv(&t->took[h]));
 		fast = fast < 0 || t->took[h].mean < t->took[fast].mean ? h : fast;
 		slow = slow < 0 || t->took[h].mean > t->took[slow].mean ? h : slow;
 	}
 	for (int h = 0; h < 24; h++)
 		if (t->took[h].n >= LEAST_IN_HOUR)
-			products += (t->took[h].mean - mean.mean) * (insight_spread_cv(&t->took[h]) - cv.mean);
+			products += (t->took[h].mean - mean.mean) * (figures_spread_cv(&t->took[h]) - cv.mean);
 	if (mean.n < 3) {
 		f->why = "done attempts began in fewer than three hours of the day";
 		return;
@@ -214,14 +214,14 @@ static void find_hours(struct insight_finding *f, const struct insight_tally *t)
 }
 
 /* 7.  A file system has the same number in each stack. */
-static int find_mounts(struct jobstack *handle, struct insight_io *io, const struct insight_tally *t,
+static int find_mounts(struct jobstack *handle, struct figures_io *io, const struct figures_tally *t,
 		       struct jobstack_error *error)
 {
-	struct insight_finding *f = &io->finding[6];
+	struct figures_finding *f = &io->finding[6];
 	size_t n = 0, least = 0, most = 0;
 	int status = 0;
 
-	for (; n < INSIGHT_FACTS && t->mount[n].number != 0; n++) {
+	for (; n < FIGURES_FACTS && t->mount[n].number != 0; n++) {
 		least = t->mount[n].bytes < t->mount[least].bytes ? n : least;
 		most = t->mount[n].bytes > t->mount[most].bytes ? n : most;
 	}
@@ -231,27 +231,27 @@ static int find_mounts(struct jobstack *handle, struct insight_io *io, const str
 	put(f, "least", t->mount[least].bytes);
 	put(f, "most", t->mount[most].bytes);
 	for (size_t i = 0; i < io->stacks_n && status == 0 && n > 1; i++) {
-		struct insight_facts facts = {.n = 0};
+		struct figures_facts facts = {.n = 0};
 
-		status = insight_facts_read(&facts, handle, io->stacks[i], error);
+		status = figures_facts_read(&facts, handle, io->stacks[i], error);
 		for (int k = 0; k < 2; k++) {
 			const char *text =
-				insight_facts_text(&facts, JOBSTACK_FACT_MOUNT, t->mount[k == 0 ? least : most].number);
+				figures_facts_text(&facts, JOBSTACK_FACT_MOUNT, t->mount[k == 0 ? least : most].number);
 
 			if (text != NULL)
-				(void)snprintf(io->mount[k], INSIGHT_WORDS, "%s", text);
-			insight_share_mount(io->shared, io->mount[k]);
+				(void)snprintf(io->mount[k], FIGURES_WORDS, "%s", text);
+			figures_share_mount(io->shared, io->mount[k]);
 		}
-		insight_facts_free(&facts);
+		figures_facts_free(&facts);
 	}
 	return status;
 }
 
-int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_progress_fn *progress, void *ctx,
+int figures_io_read(struct jobstack *handle, struct figures_io *io, figures_progress_fn *progress, void *ctx,
 		    struct jobstack_error *error)
 {
-	struct insight_pass pass = {io->tally == NULL ? insight_tally_new() : NULL, progress, ctx};
-	const struct insight_tally *tally = io->tally == NULL ? pass.tally : io->tally;
+	struct figures_pass pass = {io->tally == NULL ? figures_tally_new() : NULL, progress, ctx};
+	const struct figures_tally *tally = io->tally == NULL ? pass.tally : io->tally;
 	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;
 	struct jobstack_files_options some = JOBSTACK_FILES_OPTIONS_INIT;
 	struct sample *s = calloc(1, sizeof(*s));
@@ -259,10 +259,10 @@ int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_prog
 
 	all.no_datapath = 1;
 	for (size_t i = 0; i < io->stacks_n && status == 0 && pass.tally != NULL; i++)
-		status = insight_tally_read(handle, io->stacks[i], &all, &pass, error);
+		status = figures_tally_read(handle, io->stacks[i], &all, &pass, error);
 	some.stacks = io->stacks;
 	some.stacks_n = io->stacks_n;
-	some.most = INSIGHT_IO_SAMPLE;
+	some.most = FIGURES_IO_SAMPLE;
 	JS_THEN(status, jobstack_index(handle, NULL, NULL, error));
 	if (status == JOBSTACK_EPERM && s != NULL) { /* an account that may only read */
 		js_error_clear(error);
@@ -283,7 +283,7 @@ int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_prog
 		find_hours(&io->finding[8], tally);
 		status = find_mounts(handle, io, tally, error);
 	}
-	insight_tally_free(pass.tally);
+	figures_tally_free(pass.tally);
 	free(s != NULL ? s->done : NULL);
 	free(s);
 	return status;

@@ -9,26 +9,26 @@
 #include "figures/share.h"
 #include "figures/tally.h"
 
-#define INSIGHT_FINDINGS 10
-#define INSIGHT_NUMBERS 8
-#define INSIGHT_IO_SAMPLE 100000 /* entries whose files are looked at */
+#define FIGURES_FINDINGS 10
+#define FIGURES_NUMBERS 8
+#define FIGURES_IO_SAMPLE 100000 /* entries whose files are looked at */
 
-struct insight_finding {
+struct figures_finding {
 	const char *why; /* it can't be told; NULL: it is */
 	struct {
 		const char *name;
 		double value; /* seconds, bytes, or a share from 0 to 1; -1: not known */
-	} number[INSIGHT_NUMBERS];
+	} number[FIGURES_NUMBERS];
 	size_t n;
 };
 
-struct insight_io {
+struct figures_io {
 	const char *const *stacks; /* given */
 	size_t stacks_n;
-	const struct insight_share *shared; /* given; NULL: nothing is left out */
-	const struct insight_tally *tally;  /* given: of all their attempts; NULL: they are read */
-	struct insight_finding finding[INSIGHT_FINDINGS];
-	char mount[2][INSIGHT_WORDS]; /* of finding 7: the file systems with the least and the most bytes */
+	const struct figures_share *shared; /* given; NULL: nothing is left out */
+	const struct figures_tally *tally;  /* given: of all their attempts; NULL: they are read */
+	struct figures_finding finding[FIGURES_FINDINGS];
+	char mount[2][FIGURES_WORDS]; /* of finding 7: the file systems with the least and the most bytes */
 	struct js_sketch gaps_us;     /* of finding 3 */
 	uint64_t files;		      /* looked at */
 	double share;		      /* of all files */
@@ -36,5 +36,5 @@ struct insight_io {
 };
 
 /* Reads the findings.  PROGRESS is called with CTX now and then.  0, or a JOBSTACK_E code with ERROR filled. */
-int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_progress_fn *progress, void *ctx,
+int figures_io_read(struct jobstack *handle, struct figures_io *io, figures_progress_fn *progress, void *ctx,
 		    struct jobstack_error *error);

@@ -45,7 +45,7 @@ static uint64_t larger(double a, double b)
 
 /* Memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.  Entries that
  * need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
-static void advise_memory(struct insight_advice *a, const struct insight_tally *t)
+static void advise_memory(struct figures_advice *a, const struct figures_tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
 
@@ -58,7 +58,7 @@ static void advise_memory(struct insight_advice *a, const struct insight_tally *
 /* Wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at most a day,
  * which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half an entry per
  * slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a fifth. */
-static void advise_time(struct insight_advice *a, const struct insight_tally *t, int64_t within_us)
+static void advise_time(struct figures_advice *a, const struct figures_tally *t, int64_t within_us)
 {
 	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
 	double mean = 10 * js_sketch_mean(&t->done_us);
@@ -71,7 +71,7 @@ static void advise_time(struct insight_advice *a, const struct insight_tally *t,
 }
 
 /* LEFT: how many entries have not ended.  WITHIN_US: the wanted wall time, or -1. */
-static void make_advice(struct insight_advice *a, const struct insight_tally *t, uint64_t left, int64_t within_us)
+static void make_advice(struct figures_advice *a, const struct figures_tally *t, uint64_t left, int64_t within_us)
 {
 	double busy = t->cpu_of_us > 0 ? t->cpu_us / t->cpu_of_us : 0;
 
@@ -79,7 +79,7 @@ static void make_advice(struct insight_advice *a, const struct insight_tally *t,
 	a->slots = t->slots > 0 ? t->slots : 1;
 	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
 	a->known = t->done_us.n > 0;
-	a->few = t->done_us.n < INSIGHT_FEW;
+	a->few = t->done_us.n < FIGURES_FEW;
 	advise_memory(a, t);
 	if (!a->known)
 		return;
@@ -87,12 +87,12 @@ static void make_advice(struct insight_advice *a, const struct insight_tally *t,
 	a->p99_us = (int64_t)js_sketch_quantile(&t->done_us, 0.99);
 	a->are_left = left > 0;
 	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
-	a->work_us = insight_time(t->us) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
+	a->work_us = figures_time(t->us) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
 	advise_time(a, t, within_us);
 }
 
 /* At the end some slots are idle while others finish their last entry; the p99 is taken as the time that this lasts. */
-uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_us)
+uint64_t figures_advice_workers(const struct figures_advice *a, int64_t within_us)
 {
 	double usable = (double)(within_us - a->p99_us), n;
 
@@ -104,57 +104,57 @@ uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_u
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
 }
 
-int64_t insight_advice_takes(const struct insight_advice *a, uint64_t workers)
+int64_t figures_advice_takes(const struct figures_advice *a, uint64_t workers)
 {
 	return (int64_t)(a->work_us / ((double)a->slots * (double)workers)) + a->p99_us;
 }
 
-int insight_report_so_far(const struct insight_report *r)
+int figures_report_so_far(const struct figures_report *r)
 {
-	return insight_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
+	return figures_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
 }
 
-uint64_t insight_report_workers(const struct insight_report *r)
+uint64_t figures_report_workers(const struct figures_report *r)
 {
-	return r->wanted_us >= 0 ? insight_advice_workers(&r->advice, r->wanted_us) : 0;
+	return r->wanted_us >= 0 ? figures_advice_workers(&r->advice, r->wanted_us) : 0;
 }
 
-size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar bar[INSIGHT_BARS])
+size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS])
 {
 	static const int64_t s = JS_SECOND_US;
-	const int64_t edge[INSIGHT_BARS + 1] = {0,	   1000,       2000,	   5000,	10000,	   20000,
+	const int64_t edge[FIGURES_BARS + 1] = {0,	   1000,       2000,	   5000,	10000,	   20000,
 						50000,	   100000,     200000,	   500000,	s,	   2 * s,
 						5 * s,	   10 * s,     30 * s,	   60 * s,	120 * s,   300 * s,
 						600 * s,   1800 * s,   3600 * s,   7200 * s,	18000 * s, 43200 * s,
 						86400 * s, 172800 * s, 604800 * s, 2592000 * s, INT64_MAX};
 	size_t n = 0;
 
-	for (; n < INSIGHT_BARS && us->n > 0 && (uint64_t)edge[n] <= us->max; n++)
-		bar[n] = (struct insight_bar){edge[n], edge[n + 1],
+	for (; n < FIGURES_BARS && us->n > 0 && (uint64_t)edge[n] <= us->max; n++)
+		bar[n] = (struct figures_bar){edge[n], edge[n + 1],
 					      js_sketch_between(us, (uint64_t)edge[n], (uint64_t)edge[n + 1] - 1)};
 	return n;
 }
 
-uint64_t insight_report_request(const struct insight_report *r, struct insight_advice *a, int64_t *within_us)
+uint64_t figures_report_request(const struct figures_report *r, struct figures_advice *a, int64_t *within_us)
 {
 	static const int64_t minutes[] = {10, 60, 8 * 60, 24 * 60};
-	uint64_t left = insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0, workers = 0;
+	uint64_t left = figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0, workers = 0;
 
 	*a = r->advice;
 	*within_us = r->wanted_us;
 	if (r->wanted_us >= 0)
-		return insight_report_workers(r);
+		return figures_report_workers(r);
 	for (size_t i = 0; i < 4 && (workers == 0 || workers > r->tally->node_n); i++) {
 		*within_us = minutes[i] * 60 * JS_SECOND_US;
 		make_advice(a, r->tally, left, *within_us);
-		workers = insight_advice_workers(a, *within_us);
+		workers = figures_advice_workers(a, *within_us);
 	}
 	if (workers == 0)
 		*a = r->advice;
 	return workers;
 }
 
-size_t insight_report_steps(const struct insight_report *r, struct insight_step step[INSIGHT_REPORT_STEPS],
+size_t figures_report_steps(const struct figures_report *r, struct figures_step step[FIGURES_REPORT_STEPS],
 			    int64_t *step_us)
 {
 	const struct jobstack_status *s = &r->stack.s;
@@ -168,22 +168,22 @@ size_t insight_report_steps(const struct insight_report *r, struct insight_step 
 	done -= count < done ? count : done; /* what was done before, or has no attempts any more */
 	for (size_t i = from; i <= to; i++) {
 		const uint64_t *c = l->count[i];
-		double busy = (double)c[INSIGHT_BUSY] / (double)l->step_us;
+		double busy = (double)c[FIGURES_BUSY] / (double)l->step_us;
 		uint64_t rest, at_once = (uint64_t)(busy + .5);
 
-		done += c[INSIGHT_DONE];
-		failed += c[INSIGHT_FAILED];
+		done += c[FIGURES_DONE];
+		failed += c[FIGURES_FAILED];
 		rest = all > done + failed ? all - done - failed : 0;
-		step[i - from] = (struct insight_step){
+		step[i - from] = (struct figures_step){
 			.from_us = (l->first + (int64_t)i) * l->step_us,
-			.done = c[INSIGHT_DONE],
-			.not_done = c[INSIGHT_NOT_DONE],
+			.done = c[FIGURES_DONE],
+			.not_done = c[FIGURES_NOT_DONE],
 			.all_done = done,
 			.failed = failed,
 			.left = rest > at_once ? rest - at_once : 0,
 			.at_work = rest > at_once ? at_once : rest,
 			.running = busy,
-			.workers = r->tally->worker_n < INSIGHT_WORKERS ? (double)c[INSIGHT_WORKER] / (double)l->step_us
+			.workers = r->tally->worker_n < FIGURES_WORKERS ? (double)c[FIGURES_WORKER] / (double)l->step_us
 									: -1,
 		};
 	}
@@ -198,7 +198,7 @@ static double share_bound(double part, double all, int side)
 	return (p + z2 / (2 * all) + side * SURE * sqrt(p * (1 - p) / all + z2 / (4 * all * all))) / (1 + z2 / all);
 }
 
-static double count_bad(const struct insight_tally_node *n)
+static double count_bad(const struct figures_tally_node *n)
 {
 	return (double)(n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST]);
 }
@@ -206,9 +206,9 @@ static double count_bad(const struct insight_tally_node *n)
 /* Sets FAILS of each node whose share of failed and lost attempts is more than twice that elsewhere, even if both are
  * off by three standard errors.  Sets SLOW of each node whose done attempts take over a quarter longer than elsewhere,
  * even if its own mean is off by three standard errors. */
-static void judge_nodes(struct insight_tally *t)
+static void judge_nodes(struct figures_tally *t)
 {
-	struct insight_tally_node *node = t->node;
+	struct figures_tally_node *node = t->node;
 	size_t n = t->node_n;
 	double bad = 0, ended = 0, done = 0, us = 0;
 
@@ -219,7 +219,7 @@ static void judge_nodes(struct insight_tally *t)
 		us += node[i].took.mean * (double)node[i].took.n;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct insight_tally_node *one = &node[i];
+		struct figures_tally_node *one = &node[i];
 		double here = count_bad(one) + (double)one->n[JOBSTACK_DONE], took = (double)one->took.n;
 
 		one->fails =
@@ -232,7 +232,7 @@ static void judge_nodes(struct insight_tally *t)
 	}
 }
 
-static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct insight_pass *pass,
+static int read_attempts(struct jobstack *handle, const char *name, struct figures_report *r, struct figures_pass *pass,
 			 struct jobstack_error *error)
 {
 	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
@@ -240,16 +240,16 @@ static int read_attempts(struct jobstack *handle, const char *name, struct insig
 	o.since_us = r->since_us;
 	o.within_us = r->within_us;
 	o.no_datapath = 1;
-	JS_TRY(insight_tally_read(handle, name, &o, pass, error));
+	JS_TRY(figures_tally_read(handle, name, &o, pass, error));
 	judge_nodes(r->tally);
-	insight_tally_end(r->tally);
-	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_STEPS);
+	figures_tally_end(r->tally);
+	js_timeline_fit(&r->tally->timeline, FIGURES_REPORT_STEPS);
 	return 0;
 }
 
 static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
 {
-	struct insight_report *r = ctx;
+	struct figures_report *r = ctx;
 
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		if (r->tally->slow[i].entry == item->entry && r->slow[i].len == 0)
@@ -258,10 +258,10 @@ static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
 }
 
 /* Only the slowest attempts need datapaths, so the pass over all attempts reads none. */
-static int read_slowest_datapaths(struct jobstack *handle, const char *name, struct insight_report *r,
+static int read_slowest_datapaths(struct jobstack *handle, const char *name, struct figures_report *r,
 				  struct jobstack_error *error)
 {
-	uint64_t entry[INSIGHT_SLOWEST];
+	uint64_t entry[FIGURES_SLOWEST];
 
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		entry[i] = r->tally->slow[i].entry;
@@ -270,9 +270,9 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 }
 
 /* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
-static int add_package(struct insight_packages *all, const char *line, const struct insight_tally_list *list)
+static int add_package(struct figures_packages *all, const char *line, const struct figures_tally_list *list)
 {
-	struct insight_package new = {.entries = 0};
+	struct figures_package new = {.entries = 0};
 	int name = (int)strcspn(line, " \n"), version = (int)strcspn(line, "\n") - name;
 	size_t i = 0;
 
@@ -294,7 +294,7 @@ static int add_package(struct insight_packages *all, const char *line, const str
 /* That of most attempts first. */
 static int compare_packages(const void *a, const void *b)
 {
-	const struct insight_package *x = a, *y = b;
+	const struct figures_package *x = a, *y = b;
 	int names = strcmp(x->name, y->name);
 
 	if (x->entries != y->entries)
@@ -303,14 +303,14 @@ static int compare_packages(const void *a, const void *b)
 }
 
 /* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
-static int count_packages(struct insight_report *r)
+static int count_packages(struct figures_report *r)
 {
-	const struct insight_tally_list *list = r->tally->packages;
-	struct insight_packages *all = &r->packages;
+	const struct figures_tally_list *list = r->tally->packages;
+	struct figures_packages *all = &r->packages;
 	size_t n = 0;
 
-	for (size_t i = 0; i < INSIGHT_LISTS && list[i].number != 0; i++) {
-		const char *line = insight_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, list[i].number);
+	for (size_t i = 0; i < FIGURES_LISTS && list[i].number != 0; i++) {
+		const char *line = figures_facts_text(&r->facts, JOBSTACK_FACT_PACKAGES, list[i].number);
 
 		for (; line != NULL && *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0')
 			if (add_package(all, line, &list[i]) != 0)
@@ -319,9 +319,9 @@ static int count_packages(struct insight_report *r)
 	if (all->n > 0)
 		qsort(all->at, all->n, sizeof(*all->at), compare_packages);
 	for (size_t i = 0; i < all->n; i++) {
-		struct insight_package *one = &all->at[i];
+		struct figures_package *one = &all->at[i];
 
-		if (n == INSIGHT_PACKAGES || (insight_share_hides(r->share, INSIGHT_SHARE_PACKAGES) &&
+		if (n == FIGURES_PACKAGES || (figures_share_hides(r->share, FIGURES_SHARE_PACKAGES) &&
 					      !r->share->is_public(r->share->ctx, one->name)))
 			continue;
 		for (size_t byte = 0; byte < sizeof(one->on); byte++)
@@ -334,52 +334,52 @@ static int count_packages(struct insight_report *r)
 }
 
 /* Called last, so that no view can show what is left out. */
-static int leave_out(const struct insight_share *share, struct insight_report *r, struct jobstack_error *error)
+static int leave_out(const struct figures_share *share, struct figures_report *r, struct jobstack_error *error)
 {
-	for (size_t i = 0; i < INSIGHT_SLOWEST && insight_share_hides(share, INSIGHT_SHARE_DATAPATHS); i++)
+	for (size_t i = 0; i < FIGURES_SLOWEST && figures_share_hides(share, FIGURES_SHARE_DATAPATHS); i++)
 		js_buf_free(&r->slow[i]);
-	if (insight_share_hides(share, INSIGHT_SHARE_DATAPATHS))
+	if (figures_share_hides(share, FIGURES_SHARE_DATAPATHS))
 		js_buf_free(&r->stack.cwd);
-	if (insight_share_hides(share, INSIGHT_SHARE_MESSAGES))
+	if (figures_share_hides(share, FIGURES_SHARE_MESSAGES))
 		js_buf_free(&r->stack.note);
-	if (insight_share_hides(share, INSIGHT_SHARE_USERS)) {
+	if (figures_share_hides(share, FIGURES_SHARE_USERS)) {
 		r->tally->user_n = 0;
 		r->tally->more_users = 0;
 	}
-	insight_share_failures(share, &r->failures);
-	return insight_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
+	figures_share_failures(share, &r->failures);
+	return figures_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
 }
 
-int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *r,
-			insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
+int figures_report_read(struct jobstack *handle, const char *name, struct figures_report *r,
+			figures_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {
-	struct insight_pass pass = {r->tally = insight_tally_new(), progress, ctx};
-	int status = r->tally == NULL ? js_error_memory(error) : insight_stack_read(handle, name, &r->stack, error);
+	struct figures_pass pass = {r->tally = figures_tally_new(), progress, ctx};
+	int status = r->tally == NULL ? js_error_memory(error) : figures_stack_read(handle, name, &r->stack, error);
 
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
-	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
+	JS_THEN(status, figures_facts_read(&r->facts, handle, name, error));
 	if (status == 0 && count_packages(r) != 0)
 		status = js_error_memory(error);
-	if (status == 0 && insight_report_so_far(r))
+	if (status == 0 && figures_report_so_far(r))
 		status = jobstack_pace(handle, name, &r->pace, error);
 	if (status == 0 && r->share == NULL)
-		status = insight_idle_read(handle, name, &r->stack.s, &r->idle, error);
+		status = figures_idle_read(handle, name, &r->stack.s, &r->idle, error);
 	if (status == 0 && r->stack.s.dead > 0)
-		status = insight_failures_read(handle, name, NULL, &r->failures, error);
+		status = figures_failures_read(handle, name, NULL, &r->failures, error);
 	JS_THEN(status, leave_out(r->share, r, error));
 	if (status == 0)
-		make_advice(&r->advice, r->tally, insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0,
+		make_advice(&r->advice, r->tally, figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0,
 			    r->wanted_us);
 	return status;
 }
 
-void insight_report_free(struct insight_report *r)
+void figures_report_free(struct figures_report *r)
 {
-	insight_tally_free(r->tally);
-	insight_stack_free(&r->stack);
-	insight_facts_free(&r->facts);
+	figures_tally_free(r->tally);
+	figures_stack_free(&r->stack);
+	figures_facts_free(&r->facts);
 	free(r->packages.at);
-	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
+	for (size_t i = 0; i < FIGURES_SLOWEST; i++)
 		js_buf_free(&r->slow[i]);
 }

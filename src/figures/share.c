@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const insight_share_words[INSIGHT_SHARE_KINDS] = {"datapaths", "arguments", "users", "packages",
+const char *const figures_share_words[FIGURES_SHARE_KINDS] = {"datapaths", "arguments", "users", "packages",
 							      "messages"};
 
-int insight_share_hides(const struct insight_share *share, unsigned what)
+int figures_share_hides(const struct figures_share *share, unsigned what)
 {
 	return share != NULL && (share->shown & what) == 0;
 }
@@ -36,25 +36,25 @@ static void keep_machine(char *text)
 	*to = '\0';
 }
 
-void insight_share_mount(const struct insight_share *share, char *text)
+void figures_share_mount(const struct figures_share *share, char *text)
 {
-	if (insight_share_hides(share, INSIGHT_SHARE_DATAPATHS))
+	if (figures_share_hides(share, FIGURES_SHARE_DATAPATHS))
 		text[strcspn(text, " ")] = '\0';
 }
 
-int insight_share_facts(const struct insight_share *share, struct insight_facts *facts)
+int figures_share_facts(const struct figures_share *share, struct figures_facts *facts)
 {
 	unsigned version = 0;
 
 	for (size_t i = 0; i < facts->n; i++) {
-		struct insight_fact *one = &facts->at[i];
+		struct figures_fact *one = &facts->at[i];
 		char number[32];
 
 		if (one->f.kind == JOBSTACK_FACT_MOUNT)
-			insight_share_mount(share, one->text);
-		if (one->f.kind == JOBSTACK_FACT_PACKAGES && insight_share_hides(share, INSIGHT_SHARE_PACKAGES))
+			figures_share_mount(share, one->text);
+		if (one->f.kind == JOBSTACK_FACT_PACKAGES && figures_share_hides(share, FIGURES_SHARE_PACKAGES))
 			one->text[0] = '\0'; /* the public ones have been counted */
-		if (!insight_share_hides(share, INSIGHT_SHARE_ARGUMENTS))
+		if (!figures_share_hides(share, FIGURES_SHARE_ARGUMENTS))
 			continue;
 		if (one->f.kind == JOBSTACK_FACT_PLATFORM)
 			keep_machine(one->text);
@@ -70,15 +70,15 @@ int insight_share_facts(const struct insight_share *share, struct insight_facts 
 	return 0;
 }
 
-void insight_share_failures(const struct insight_share *share, struct insight_failures *failures)
+void figures_share_failures(const struct figures_share *share, struct figures_failures *failures)
 {
 	for (size_t i = 0; i < failures->n; i++) {
-		struct insight_failure *one = &failures->group[i];
+		struct figures_failure *one = &failures->group[i];
 		int timeout;
 
-		if (insight_share_hides(share, INSIGHT_SHARE_ARGUMENTS))
+		if (figures_share_hides(share, FIGURES_SHARE_ARGUMENTS))
 			one->program[0] = '\0';
-		if (!insight_share_hides(share, INSIGHT_SHARE_MESSAGES))
+		if (!figures_share_hides(share, FIGURES_SHARE_MESSAGES))
 			continue;
 		timeout = one->f.cause == JOBSTACK_CAUSE_TIMEOUT;
 		(void)snprintf(one->reason, sizeof(one->reason), "%s", timeout ? "timeout after its limit" : "");

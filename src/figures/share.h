@@ -10,31 +10,31 @@
 
 /* What is left out, unless it is in SHOWN. */
 enum {
-	INSIGHT_SHARE_DATAPATHS = 1, /* also the directories of stacks and mounts */
-	INSIGHT_SHARE_ARGUMENTS =
+	FIGURES_SHARE_DATAPATHS = 1, /* also the directories of stacks and mounts */
+	FIGURES_SHARE_ARGUMENTS =
 		2, /* versions: paths of programs and of arguments, --code; modules, environments, libraries */
-	INSIGHT_SHARE_USERS = 4,
-	INSIGHT_SHARE_PACKAGES = 8,  /* those that IS_PUBLIC does not take */
-	INSIGHT_SHARE_MESSAGES = 16, /* what failed commands printed, reasons, and notes */
-	INSIGHT_SHARE_KINDS = 5	     /* how many there are */
+	FIGURES_SHARE_USERS = 4,
+	FIGURES_SHARE_PACKAGES = 8,  /* those that IS_PUBLIC does not take */
+	FIGURES_SHARE_MESSAGES = 16, /* what failed commands printed, reasons, and notes */
+	FIGURES_SHARE_KINDS = 5	     /* how many there are */
 };
 
-struct insight_share {
+struct figures_share {
 	unsigned shown;
 	int (*is_public)(const void *ctx, const char *package);
 	const void *ctx;
 };
 
 /* "datapaths" and so on, by the place of the bit. */
-extern const char *const insight_share_words[INSIGHT_SHARE_KINDS];
+extern const char *const figures_share_words[FIGURES_SHARE_KINDS];
 
 /* Whether WHAT is left out.  If SHARE is NULL, nothing is. */
-int insight_share_hides(const struct insight_share *share, unsigned what);
+int figures_share_hides(const struct figures_share *share, unsigned what);
 
 /* Replaces the text of a program's version by "number 1" and so on, and that of a mount by its type.  Of a platform
  * only the machine stays.  Returns 0, or -1 without memory. */
-int insight_share_facts(const struct insight_share *share, struct insight_facts *facts);
-void insight_share_mount(const struct insight_share *share, char *text);
+int figures_share_facts(const struct figures_share *share, struct figures_facts *facts);
+void figures_share_mount(const struct figures_share *share, char *text);
 
 /* Removes messages and programs from groups of failures.  Counts and exit statuses stay. */
-void insight_share_failures(const struct insight_share *share, struct insight_failures *failures);
+void figures_share_failures(const struct figures_share *share, struct figures_failures *failures);

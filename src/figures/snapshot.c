@@ -18,17 +18,17 @@
 
 static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 {
-	struct insight_snapshot *shot = ctx;
-	struct insight_seen *seen;
+	struct figures_snapshot *shot = ctx;
+	struct figures_seen *seen;
 
 	if (js_array_grow(&shot->seen, &shot->room, shot->n + 1, sizeof(*seen)) != 0)
 		return shot->memory = 1;
 	seen = &shot->seen[shot->n++];
-	shot->memory |= insight_stack_copy(&seen->stack, s) != 0;
+	shot->memory |= figures_stack_copy(&seen->stack, s) != 0;
 	seen->pace = (struct jobstack_pace)JOBSTACK_PACE_INIT;
-	if (insight_stack_left(s) == 0)
+	if (figures_stack_left(s) == 0)
 		seen->pace.eta_us = seen->pace.low_us = seen->pace.high_us = 0;
-	shot->alarming |= s->dead > 0 || insight_stack_left(s) > 0;
+	shot->alarming |= s->dead > 0 || figures_stack_left(s) > 0;
 	return 0;
 }
 
@@ -45,12 +45,12 @@ static void list_worker_texts(struct jobstack_worker_row *w, const char **text[W
 	memcpy(text, all, sizeof(all));
 }
 
-const char *insight_worker_place(const struct jobstack_worker_row *w)
+const char *figures_worker_place(const struct jobstack_worker_row *w)
 {
 	return w->node != NULL ? w->node : w->host != NULL ? w->host : "-";
 }
 
-int64_t insight_missing_us(const struct insight_snapshot *shot)
+int64_t figures_missing_us(const struct figures_snapshot *shot)
 {
 	int64_t us = -1;
 
@@ -65,23 +65,23 @@ int64_t insight_missing_us(const struct insight_snapshot *shot)
 }
 
 /* Keeps the entries that have run longest; the longest is first. */
-static void keep_longest(struct insight_snapshot *shot, const struct jobstack_worker_row *w)
+static void keep_longest(struct figures_snapshot *shot, const struct jobstack_worker_row *w)
 {
-	struct insight_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
-	size_t at = shot->longest_n < INSIGHT_LONGEST ? shot->longest_n : INSIGHT_LONGEST - 1;
+	struct figures_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
+	size_t at = shot->longest_n < FIGURES_LONGEST ? shot->longest_n : FIGURES_LONGEST - 1;
 
-	if (w->longest == 0 || (shot->longest_n == INSIGHT_LONGEST && shot->longest[at].us >= one.us))
+	if (w->longest == 0 || (shot->longest_n == FIGURES_LONGEST && shot->longest[at].us >= one.us))
 		return;
-	(void)snprintf(one.node, sizeof(one.node), "%s", insight_worker_place(w));
+	(void)snprintf(one.node, sizeof(one.node), "%s", figures_worker_place(w));
 	for (; at > 0 && shot->longest[at - 1].us < one.us; at--)
 		shot->longest[at] = shot->longest[at - 1];
 	shot->longest[at] = one;
-	shot->longest_n += shot->longest_n < INSIGHT_LONGEST;
+	shot->longest_n += shot->longest_n < FIGURES_LONGEST;
 }
 
 static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 {
-	struct insight_snapshot *shot = ctx;
+	struct figures_snapshot *shot = ctx;
 	struct jobstack_worker_row *to;
 	const char **text[WORKER_TEXTS];
 
@@ -100,7 +100,7 @@ static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 
 static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
 {
-	struct insight_snapshot *shot = ctx;
+	struct figures_snapshot *shot = ctx;
 
 	for (size_t i = 0; i < shot->longest_n; i++)
 		if (shot->longest[i].entry == item->entry && shot->longest[i].datapath.len == 0) {
@@ -110,10 +110,10 @@ static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
 	return shot->memory;
 }
 
-static int read_workers(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+static int read_workers(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			struct jobstack_error *error)
 {
-	uint64_t entries[INSIGHT_LONGEST];
+	uint64_t entries[FIGURES_LONGEST];
 	int status = jobstack_workers(handle, name, copy_worker_row, shot, error);
 
 	for (size_t i = 0; i < shot->longest_n; i++)
@@ -128,15 +128,15 @@ static int read_workers(struct jobstack *handle, const char *name, struct insigh
 
 static int copy_bad_node(void *ctx, const struct jobstack_bad_node *b)
 {
-	struct insight_snapshot *shot = ctx;
-	struct insight_bad_node *to = &shot->bad[shot->bad_n++];
+	struct figures_snapshot *shot = ctx;
+	struct figures_bad_node *to = &shot->bad[shot->bad_n++];
 
 	to->b = *b;
 	(void)snprintf(to->node, sizeof(to->node), "%s", b->node);
-	return shot->bad_n == INSIGHT_BAD_NODES;
+	return shot->bad_n == FIGURES_BAD_NODES;
 }
 
-static int read_stack_failures(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+static int read_stack_failures(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			       struct jobstack_error *error)
 {
 	struct jobstack_failures_options options = JOBSTACK_FAILURES_OPTIONS_INIT;
@@ -146,13 +146,13 @@ static int read_stack_failures(struct jobstack *handle, const char *name, struct
 	if (s->dead == 0 && s->waiting == 0)
 		return 0; /* nothing has failed */
 	options.all = shot->failures_all = s->dead == 0;
-	options.look_at = INSIGHT_FAILURE_ROWS;
-	JS_TRY(insight_failures_read(handle, name, &options, &shot->failures, error));
-	status = jobstack_bad_nodes(handle, name, 2 * INSIGHT_FAILURE_ROWS, copy_bad_node, shot, NULL, error);
-	return insight_enough(status, shot->bad_n == INSIGHT_BAD_NODES, error);
+	options.look_at = FIGURES_FAILURE_ROWS;
+	JS_TRY(figures_failures_read(handle, name, &options, &shot->failures, error));
+	status = jobstack_bad_nodes(handle, name, 2 * FIGURES_FAILURE_ROWS, copy_bad_node, shot, NULL, error);
+	return figures_enough(status, shot->bad_n == FIGURES_BAD_NODES, error);
 }
 
-static int read_pace(struct jobstack *handle, struct insight_seen *seen, struct jobstack_error *error)
+static int read_pace(struct jobstack *handle, struct figures_seen *seen, struct jobstack_error *error)
 {
 	int status = jobstack_pace(handle, seen->stack.name, &seen->pace, error);
 
@@ -162,7 +162,7 @@ static int read_pace(struct jobstack *handle, struct insight_seen *seen, struct 
 	return 0;
 }
 
-int insight_snapshot_add(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+int figures_snapshot_add(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			 struct jobstack_error *error)
 {
 	size_t first = shot->n;
@@ -175,46 +175,46 @@ int insight_snapshot_add(struct jobstack *handle, const char *name, struct insig
 }
 
 /* Predicts no end if what is left runs already, and takes longer than the others did: nobody knows how long. */
-static void forget_end(struct insight_snapshot *shot)
+static void forget_end(struct figures_snapshot *shot)
 {
 	const struct jobstack_status *s = &shot->seen[0].stack.s;
 	struct jobstack_pace *p = &shot->seen[0].pace;
 
-	if (shot->longest_n > 0 && insight_stack_left(s) == s->busy + s->waiting &&
+	if (shot->longest_n > 0 && figures_stack_left(s) == s->busy + s->waiting &&
 	    shot->longest[0].us > 2 * p->each_us && shot->longest[0].us > LONG_US)
 		p->eta_us = p->low_us = p->high_us = -1;
 }
 
-int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+int figures_snapshot_read(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			  struct jobstack_error *error)
 {
-	int status = insight_snapshot_add(handle, name, shot, error);
+	int status = figures_snapshot_add(handle, name, shot, error);
 
 	if (name != NULL && shot->n == 1) {
 		JS_THEN(status, read_workers(handle, name, shot, error));
 		JS_THEN(status, read_stack_failures(handle, name, shot, error));
-		JS_THEN(status, insight_idle_read(handle, name, &shot->seen[0].stack.s, &shot->idle, error));
+		JS_THEN(status, figures_idle_read(handle, name, &shot->seen[0].stack.s, &shot->idle, error));
 		forget_end(shot);
 	}
 	return shot->memory ? js_error_memory(error) : status;
 }
 
-int insight_snapshot_steps(struct jobstack *handle, struct insight_snapshot *shot, struct jobstack_error *error)
+int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *shot, struct jobstack_error *error)
 {
 	int status = JOBSTACK_NOTHING;
 
 	if (shot->n == 1 && shot->seen[0].stack.s.state == JOBSTACK_OPEN && shot->seen[0].stack.s.ready > 0)
-		status = insight_steps_read(handle, shot->worker, shot->worker_n, &shot->steps, error);
+		status = figures_steps_read(handle, shot->worker, shot->worker_n, &shot->steps, error);
 	shot->held_back = status == 0;
 	return status < 0 ? status : 0;
 }
 
-void insight_snapshot_free(struct insight_snapshot *shot)
+void figures_snapshot_free(struct figures_snapshot *shot)
 {
 	const char **text[WORKER_TEXTS];
 
 	for (size_t i = 0; i < shot->n; i++)
-		insight_stack_free(&shot->seen[i].stack);
+		figures_stack_free(&shot->seen[i].stack);
 	for (size_t i = 0; i < shot->worker_n; i++) {
 		list_worker_texts(&shot->worker[i], text);
 		for (size_t k = 0; k < WORKER_TEXTS; k++)
@@ -222,8 +222,8 @@ void insight_snapshot_free(struct insight_snapshot *shot)
 	}
 	for (size_t i = 0; i < shot->longest_n; i++)
 		js_buf_free(&shot->longest[i].datapath);
-	insight_server_free(&shot->steps.server);
+	figures_server_free(&shot->steps.server);
 	free(shot->seen);
 	free(shot->worker);
-	*shot = (struct insight_snapshot){.n = 0};
+	*shot = (struct figures_snapshot){.n = 0};
 }

@@ -11,65 +11,65 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INSIGHT_BAD_NODES 3
-#define INSIGHT_LONGEST 5
-#define INSIGHT_FAILURE_ROWS 300 /* so many attempts are read to find what fails; that takes a millisecond or two */
+#define FIGURES_BAD_NODES 3
+#define FIGURES_LONGEST 5
+#define FIGURES_FAILURE_ROWS 300 /* so many attempts are read to find what fails; that takes a millisecond or two */
 
 /* A stack with its pace. */
-struct insight_seen {
-	struct insight_stack stack;
+struct figures_seen {
+	struct figures_stack stack;
 	struct jobstack_pace pace;
 };
 
-struct insight_bad_node {
+struct figures_bad_node {
 	struct jobstack_bad_node b;
 	char node[128];
 };
 
 /* One of the entries that have run longest. */
-struct insight_longest {
+struct figures_longest {
 	uint64_t entry, worker;
 	int64_t us;
 	char node[128];
 	struct js_buf datapath;
 };
 
-/* Start it as {0}; end it with insight_snapshot_free.  It can't be copied: texts point into it. */
-struct insight_snapshot {
-	struct insight_seen *seen;
+/* Start it as {0}; end it with figures_snapshot_free.  It can't be copied: texts point into it. */
+struct figures_snapshot {
+	struct figures_seen *seen;
 	size_t n, room;
 	int alarming; /* something is dead or unfinished */
 	int memory;   /* ran out */
 	/* of one stack: */
 	struct jobstack_worker_row *worker; /* with copies of their texts */
 	size_t worker_n, worker_room;
-	struct insight_longest longest[INSIGHT_LONGEST];
+	struct figures_longest longest[FIGURES_LONGEST];
 	size_t longest_n;
-	int held_back; /* by their steps, see insight_snapshot_steps */
-	struct insight_steps steps;
-	struct insight_failures failures;
+	int held_back; /* by their steps, see figures_snapshot_steps */
+	struct figures_steps steps;
+	struct figures_failures failures;
 	int failures_all; /* 1: the failures of all entries whose last attempt failed; 0: of the dead entries */
-	struct insight_bad_node bad[INSIGHT_BAD_NODES];
+	struct figures_bad_node bad[FIGURES_BAD_NODES];
 	size_t bad_n;
-	struct insight_idle idle;
+	struct figures_idle idle;
 };
 
 /* Reads the stack NAME with all details, or, if NAME is NULL, all stacks.  0, or a JOBSTACK_E code with ERROR filled.
  */
-int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *snapshot,
+int figures_snapshot_read(struct jobstack *handle, const char *name, struct figures_snapshot *snapshot,
 			  struct jobstack_error *error);
 
 /* Adds the stack NAME, without details. */
-int insight_snapshot_add(struct jobstack *handle, const char *name, struct insight_snapshot *snapshot,
+int figures_snapshot_add(struct jobstack *handle, const char *name, struct figures_snapshot *snapshot,
 			 struct jobstack_error *error);
 
-/* After insight_snapshot_read of one stack that has ready entries: do its workers wait for their steps? */
-int insight_snapshot_steps(struct jobstack *handle, struct insight_snapshot *snapshot, struct jobstack_error *error);
-void insight_snapshot_free(struct insight_snapshot *snapshot);
+/* After figures_snapshot_read of one stack that has ready entries: do its workers wait for their steps? */
+int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *snapshot, struct jobstack_error *error);
+void figures_snapshot_free(struct figures_snapshot *snapshot);
 
 /* For how long no worker of the stack has been connected to the database, if all of them are in Slurm jobs, where they
  * stay connected while the server has room: perhaps nobody is left who could notice that they are dead.  Else -1. */
-int64_t insight_missing_us(const struct insight_snapshot *snapshot);
+int64_t figures_missing_us(const struct figures_snapshot *snapshot);
 
 /* Where a worker is: its node, else its host, else "-". */
-const char *insight_worker_place(const struct jobstack_worker_row *worker);
+const char *figures_worker_place(const struct jobstack_worker_row *worker);

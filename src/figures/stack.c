@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s)
+int figures_stack_copy(struct figures_stack *stack, const struct jobstack_status *s)
 {
-	*stack = (struct insight_stack){.s = *s};
+	*stack = (struct figures_stack){.s = *s};
 	(void)snprintf(stack->name, sizeof(stack->name), "%s", s->stack);
 	if (s->cwd != NULL)
 		js_buf_str(&stack->cwd, s->cwd);
@@ -22,7 +22,7 @@ int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status
 	return stack->cwd.failed || stack->note.failed ? -1 : 0;
 }
 
-void insight_stack_free(struct insight_stack *stack)
+void figures_stack_free(struct figures_stack *stack)
 {
 	js_buf_free(&stack->cwd);
 	js_buf_free(&stack->note);
@@ -30,13 +30,13 @@ void insight_stack_free(struct insight_stack *stack)
 
 static int copy_status_row(void *ctx, const struct jobstack_status *s)
 {
-	struct insight_stack *stack = ctx;
+	struct figures_stack *stack = ctx;
 
-	insight_stack_free(stack);
-	return insight_stack_copy(stack, s) != 0;
+	figures_stack_free(stack);
+	return figures_stack_copy(stack, s) != 0;
 }
 
-int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
+int figures_stack_read(struct jobstack *handle, const char *name, struct figures_stack *stack,
 		       struct jobstack_error *error)
 {
 	int status = jobstack_status(handle, name, copy_status_row, stack, error);
@@ -50,7 +50,7 @@ int insight_stack_read(struct jobstack *handle, const char *name, struct insight
 /* The starts come newest first. */
 static void copy_last(void *ctx, const struct jobstack_last *last)
 {
-	struct insight_idle *to = ctx;
+	struct figures_idle *to = ctx;
 
 	if (to->again < 0 && last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT)
 		to->again = (int)last->way;
@@ -67,17 +67,17 @@ static void copy_last(void *ctx, const struct jobstack_last *last)
 	(void)snprintf(to->log, sizeof(to->log), "%s", last->log != NULL ? last->log : "");
 }
 
-int insight_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
-		      struct insight_idle *idle, struct jobstack_error *error)
+int figures_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
+		      struct figures_idle *idle, struct jobstack_error *error)
 {
-	*idle = (struct insight_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
+	*idle = (struct figures_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
 	idle->paused = s->state == JOBSTACK_PAUSED;
 	idle->alone =
-		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && insight_stack_left(s) > 0;
+		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && figures_stack_left(s) > 0;
 	return idle->alone ? jobstack_last(handle, name, copy_last, idle, error) : 0;
 }
 
-int insight_idle_useless(const struct insight_idle *i)
+int figures_idle_useless(const struct figures_idle *i)
 {
 	const struct jobstack_last *l = &i->last;
 
@@ -93,29 +93,29 @@ int insight_idle_useless(const struct insight_idle *i)
 	}
 }
 
-uint64_t insight_stack_left(const struct jobstack_status *s)
+uint64_t figures_stack_left(const struct jobstack_status *s)
 {
 	return s->ready + s->waiting + s->held + s->running;
 }
 
-int insight_stack_is_over(const struct jobstack_status *s)
+int figures_stack_is_over(const struct jobstack_status *s)
 {
-	return insight_stack_left(s) == 0 && s->pushers == 0;
+	return figures_stack_left(s) == 0 && s->pushers == 0;
 }
 
-double insight_stack_share(const struct jobstack_status *s)
+double figures_stack_share(const struct jobstack_status *s)
 {
 	uint64_t all = s->pushed - s->moved;
 
 	return all == 0 ? 0 : (double)(s->done + s->pruned) / (double)all;
 }
 
-struct js_bar insight_stack_bar(const struct jobstack_status *s)
+struct js_bar figures_stack_bar(const struct jobstack_status *s)
 {
 	return (struct js_bar){s->pushed - s->moved, s->done + s->pruned, s->busy, s->dead};
 }
 
-uint64_t insight_stack_claimed(const struct jobstack_status *s)
+uint64_t figures_stack_claimed(const struct jobstack_status *s)
 {
 	return s->running > s->busy ? s->running - s->busy : 0;
 }

@@ -10,14 +10,14 @@
 
 #include <stdint.h>
 
-struct insight_stack {
+struct figures_stack {
 	struct jobstack_status s; /* its texts are NULL; see below */
 	char name[JOBSTACK_STACK_MAX + 1];
 	struct js_buf cwd, note; /* of length 0: the stack has none */
 };
 
 /* Why nobody works on a stack. */
-struct insight_idle {
+struct figures_idle {
 	int alone;		   /* entries are left, and no worker is alive; else nothing else is filled */
 	int paused;		   /* the stack is */
 	struct jobstack_last last; /* and the newest job, whoever submitted it; its texts are below */
@@ -31,31 +31,31 @@ struct insight_idle {
 };
 
 /* Fills IDLE for the stack NAME, which is at S.  0, or a JOBSTACK_E code with ERROR filled. */
-int insight_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
-		      struct insight_idle *idle, struct jobstack_error *error);
+int figures_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
+		      struct figures_idle *idle, struct jobstack_error *error);
 
 /* Did its end do so little that the same call would end in the same way? */
-int insight_idle_useless(const struct insight_idle *idle);
+int figures_idle_useless(const struct figures_idle *idle);
 
-/* Copies S; returns -1 without memory.  Free it with insight_stack_free. */
-int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s);
-void insight_stack_free(struct insight_stack *stack);
+/* Copies S; returns -1 without memory.  Free it with figures_stack_free. */
+int figures_stack_copy(struct figures_stack *stack, const struct jobstack_status *s);
+void figures_stack_free(struct figures_stack *stack);
 
 /* Reads the stack NAME into the empty STACK: 0, or a JOBSTACK_E code with ERROR filled. */
-int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
+int figures_stack_read(struct jobstack *handle, const char *name, struct figures_stack *stack,
 		       struct jobstack_error *error);
 
 /* How many entries have not ended. */
-uint64_t insight_stack_left(const struct jobstack_status *s);
+uint64_t figures_stack_left(const struct jobstack_status *s);
 
 /* Is nothing left, and no push running? */
-int insight_stack_is_over(const struct jobstack_status *s);
+int figures_stack_is_over(const struct jobstack_status *s);
 
 /* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
-double insight_stack_share(const struct jobstack_status *s);
+double figures_stack_share(const struct jobstack_status *s);
 
 /* The same for a progress bar, with what runs and what is dead. */
-struct js_bar insight_stack_bar(const struct jobstack_status *s);
+struct js_bar figures_stack_bar(const struct jobstack_status *s);
 
 /* How many entries workers hold ahead: they have not started yet. */
-uint64_t insight_stack_claimed(const struct jobstack_status *s);
+uint64_t figures_stack_claimed(const struct jobstack_status *s);

@@ -7,12 +7,12 @@
 
 #define NOTICEABLE 0.05
 
-int insight_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
-		       struct insight_steps *steps, struct jobstack_error *error)
+int figures_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
+		       struct figures_steps *steps, struct jobstack_error *error)
 {
 	double slots = 0, waiting = 0, us = 0, commit_us = 0, told = 0;
 
-	*steps = (struct insight_steps){0};
+	*steps = (struct figures_steps){0};
 	for (size_t i = 0; i < n; i++) {
 		if (worker[i].step_us == 0)
 			continue;
@@ -27,5 +27,5 @@ int insight_steps_read(struct jobstack *handle, const struct jobstack_worker_row
 	steps->waiting = waiting / slots;
 	steps->us = (int64_t)(us / told);
 	steps->commit_us = (int64_t)(commit_us / told);
-	return insight_server_read(&steps->server, handle, error);
+	return figures_server_read(&steps->server, handle, error);
 }

@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct insight_steps {
+struct figures_steps {
 	double waiting;		      /* the share of the slots' time */
 	int64_t us, commit_us;	      /* how long a step takes, and the commit in it */
-	struct insight_server server; /* the caller frees it */
+	struct figures_server server; /* the caller frees it */
 };
 
 /* What the N workers tell.  Only if they lose a noticeable part of the time, the server is asked.  Returns 1 if nothing
  * is lost, 0, or a JOBSTACK_E code with ERROR filled. */
-int insight_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
-		       struct insight_steps *steps, struct jobstack_error *error);
+int figures_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
+		       struct figures_steps *steps, struct jobstack_error *error);

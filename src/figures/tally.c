@@ -18,7 +18,7 @@
 
 #define OTHERS "(others)"
 
-void insight_spread_add(struct insight_spread *s, double value)
+void figures_spread_add(struct figures_spread *s, double value)
 {
 	double from_mean = value - s->mean;
 
@@ -26,21 +26,21 @@ void insight_spread_add(struct insight_spread *s, double value)
 	s->squares += from_mean * (value - s->mean);
 }
 
-double insight_spread_cv(const struct insight_spread *s)
+double figures_spread_cv(const struct figures_spread *s)
 {
 	return s->n < 2 || s->mean <= 0 ? -1 : sqrt(s->squares / (double)(s->n - 1)) / s->mean;
 }
 
-struct insight_tally *insight_tally_new(void)
+struct figures_tally *figures_tally_new(void)
 {
-	struct insight_tally *t = calloc(1, sizeof(*t));
+	struct figures_tally *t = calloc(1, sizeof(*t));
 
 	if (t != NULL)
 		t->first_us = t->last_us = t->failed_us = -1;
 	return t;
 }
 
-void insight_tally_free(struct insight_tally *t)
+void figures_tally_free(struct figures_tally *t)
 {
 	if (t == NULL)
 		return;
@@ -48,29 +48,29 @@ void insight_tally_free(struct insight_tally *t)
 	free(t);
 }
 
-uint64_t insight_attempts(const uint64_t n[INSIGHT_OUTCOMES])
+uint64_t figures_attempts(const uint64_t n[FIGURES_OUTCOMES])
 {
 	return n[JOBSTACK_DONE] + n[JOBSTACK_FAILED] + n[JOBSTACK_LOST] + n[JOBSTACK_INTERRUPTED];
 }
 
-double insight_time(const double us[INSIGHT_OUTCOMES])
+double figures_time(const double us[FIGURES_OUTCOMES])
 {
 	return us[JOBSTACK_DONE] + us[JOBSTACK_FAILED] + us[JOBSTACK_LOST] + us[JOBSTACK_INTERRUPTED];
 }
 
-double insight_node_busy(const struct insight_tally_node *n)
+double figures_node_busy(const struct figures_tally_node *n)
 {
 	int known = n->timed > 0 && n->last_us > n->first_us;
 
-	return known ? insight_time(n->us) / (double)(n->last_us - n->first_us) : -1;
+	return known ? figures_time(n->us) / (double)(n->last_us - n->first_us) : -1;
 }
 
-double insight_share(double part, double whole)
+double figures_share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
 }
 
-int64_t insight_took(const struct jobstack_item *i)
+int64_t figures_took(const struct jobstack_item *i)
 {
 	int runs = i->outcome < 0 && i->state == JOBSTACK_IS_RUNNING;
 	int64_t end = runs ? js_clock_wall_us() : i->ended_us;
@@ -87,14 +87,14 @@ static double sum_bytes(const struct jobstack_item *i)
 }
 
 /* Adds to how long done attempts took, and to how many bytes they read and wrote per second. */
-static void add_speed(struct insight_spread *took, struct insight_spread *moved, const struct jobstack_item *i,
+static void add_speed(struct figures_spread *took, struct figures_spread *moved, const struct jobstack_item *i,
 		      int64_t us)
 {
 	if (i->outcome != JOBSTACK_DONE || us <= 0)
 		return;
-	insight_spread_add(took, (double)us);
+	figures_spread_add(took, (double)us);
 	if (sum_bytes(i) >= 0)
-		insight_spread_add(moved, sum_bytes(i) * 1e6 / (double)us);
+		figures_spread_add(moved, sum_bytes(i) * 1e6 / (double)us);
 }
 
 static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item *i)
@@ -110,7 +110,7 @@ static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item
 /* -------------------------------------------------------------------------------------------------------- causes */
 
 /* Why an attempt was not done, in words that are the same for all attempts with this cause. */
-static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS])
+static void format_cause(const struct jobstack_item *i, char words[FIGURES_WORDS])
 {
 	static const char *const known[JOBSTACK_CAUSES] = {
 		[JOBSTACK_CAUSE_TIMEOUT] = "timeout",
@@ -129,28 +129,28 @@ static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS
 	};
 
 	if (i->cause < JOBSTACK_CAUSES && known[i->cause] != NULL)
-		(void)snprintf(words, INSIGHT_WORDS, "%s", known[i->cause]);
+		(void)snprintf(words, FIGURES_WORDS, "%s", known[i->cause]);
 	else if (i->signal > 0)
-		(void)snprintf(words, INSIGHT_WORDS, "signal %" PRId32, i->signal);
+		(void)snprintf(words, FIGURES_WORDS, "signal %" PRId32, i->signal);
 	else if (i->exit_code > 0)
-		(void)snprintf(words, INSIGHT_WORDS, "exit %" PRId32, i->exit_code);
+		(void)snprintf(words, FIGURES_WORDS, "exit %" PRId32, i->exit_code);
 	else
-		(void)snprintf(words, INSIGHT_WORDS, "another reason");
+		(void)snprintf(words, FIGURES_WORDS, "another reason");
 }
 
-static void tally_cause(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_cause(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
-	char words[INSIGHT_WORDS];
-	struct insight_tally_cause *c;
+	char words[FIGURES_WORDS];
+	struct figures_tally_cause *c;
 	size_t at = 0;
 
 	format_cause(i, words);
 	while (at < t->cause_n && (t->cause[at].outcome != i->outcome || strcmp(t->cause[at].words, words) != 0))
 		at++;
-	if (at == INSIGHT_CAUSES) {
-		at = INSIGHT_CAUSES - 1;
+	if (at == FIGURES_CAUSES) {
+		at = FIGURES_CAUSES - 1;
 		t->cause[at].outcome = -1;
-		(void)snprintf(t->cause[at].words, INSIGHT_WORDS, "%s", OTHERS);
+		(void)snprintf(t->cause[at].words, FIGURES_WORDS, "%s", OTHERS);
 	}
 	c = &t->cause[at];
 	if (at == t->cause_n) {
@@ -165,7 +165,7 @@ static void tally_cause(struct insight_tally *t, const struct jobstack_item *i, 
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
 /* The index of the node NAME, which is added if it is new. */
-static size_t find_node(struct insight_tally *t, const char *name)
+static size_t find_node(struct figures_tally *t, const char *name)
 {
 	size_t places = sizeof(t->place) / sizeof(t->place[0]),
 	       at = (size_t)(js_num_hash(JS_NUM_HASH, name, strlen(name)) % places);
@@ -174,7 +174,7 @@ static size_t find_node(struct insight_tally *t, const char *name)
 		at = (at + 1) % places;
 	if (t->place[at] != 0)
 		return t->place[at] - 1;
-	if (t->node_n == INSIGHT_NODES - 1 && strcmp(name, OTHERS) != 0)
+	if (t->node_n == FIGURES_NODES - 1 && strcmp(name, OTHERS) != 0)
 		return find_node(t, OTHERS);
 	if (js_array_grow(&t->node, &t->node_room, t->node_n + 1, sizeof(*t->node)) != 0) {
 		t->failed = 1;
@@ -183,16 +183,16 @@ static size_t find_node(struct insight_tally *t, const char *name)
 	memset(&t->node[t->node_n], 0, sizeof(t->node[0]));
 	memcpy(t->node[t->node_n].name, name, strlen(name) + 1);
 	t->node[t->node_n].first_us = t->node[t->node_n].last_us = -1;
-	if (t->heat_n < INSIGHT_HEAT && strcmp(name, OTHERS) != 0)
+	if (t->heat_n < FIGURES_HEAT && strcmp(name, OTHERS) != 0)
 		t->node[t->node_n].heat = ++t->heat_n;
 	t->place[at] = (uint32_t)(t->node_n + 1);
 	return t->node_n++;
 }
 
-static void tally_node(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_node(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
-	char name[INSIGHT_WORDS];
-	struct insight_tally_node *node;
+	char name[FIGURES_WORDS];
+	struct figures_tally_node *node;
 	int outcome = i->outcome;
 
 	if (i->worker == 0 || i->worker != t->last_worker) { /* mostly it is the last attempt's worker */
@@ -213,23 +213,23 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 	widen_span(&node->first_us, &node->last_us, i);
 	add_speed(&node->took, &node->moved, i, us);
 	if (node->heat > 0 && us > 0)
-		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, INSIGHT_BUSY);
+		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, FIGURES_BUSY);
 }
 
-static void tally_worker(struct insight_tally *t, const struct jobstack_item *i)
+static void tally_worker(struct figures_tally *t, const struct jobstack_item *i)
 {
-	size_t at = (size_t)(i->worker * UINT64_C(0x9E3779B97F4A7C15) >> 32) % INSIGHT_WORKERS;
+	size_t at = (size_t)(i->worker * UINT64_C(0x9E3779B97F4A7C15) >> 32) % FIGURES_WORKERS;
 
-	if (i->worker == 0 || t->worker_n == INSIGHT_WORKERS)
+	if (i->worker == 0 || t->worker_n == FIGURES_WORKERS)
 		return;
 	if (t->at_worker == NULL || t->at_worker->worker != i->worker) {
 		while (t->worker[at].worker != 0 && t->worker[at].worker != i->worker)
-			at = (at + 1) % INSIGHT_WORKERS;
+			at = (at + 1) % FIGURES_WORKERS;
 		t->at_worker = &t->worker[at];
 	}
 	if (t->at_worker->worker == 0) {
-		*t->at_worker = (struct insight_tally_worker){i->worker, -1, -1};
-		if (++t->worker_n == INSIGHT_WORKERS)
+		*t->at_worker = (struct figures_tally_worker){i->worker, -1, -1};
+		if (++t->worker_n == FIGURES_WORKERS)
 			return;
 	}
 	widen_span(&t->at_worker->first_us, &t->at_worker->last_us, i);
@@ -237,48 +237,48 @@ static void tally_worker(struct insight_tally *t, const struct jobstack_item *i)
 
 /* ---------------------------------------------------------------------------------------------------------- rest */
 
-static void tally_user(struct insight_tally *t, const char *user)
+static void tally_user(struct figures_tally *t, const char *user)
 {
 	size_t at = 0;
 
 	if (user == NULL)
 		return;
-	while (at < t->user_n && strncmp(t->user[at], user, INSIGHT_WORDS - 1) != 0)
+	while (at < t->user_n && strncmp(t->user[at], user, FIGURES_WORDS - 1) != 0)
 		at++;
-	if (at == INSIGHT_USERS)
+	if (at == FIGURES_USERS)
 		t->more_users = 1;
 	else if (at == t->user_n)
-		(void)snprintf(t->user[t->user_n++], INSIGHT_WORDS, "%s", user);
+		(void)snprintf(t->user[t->user_n++], FIGURES_WORDS, "%s", user);
 }
 
-static void tally_slow(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_slow(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	size_t at = t->slow_n;
 
 	if (us < 0 || (i->outcome != JOBSTACK_DONE && i->outcome != JOBSTACK_FAILED) ||
-	    (at == INSIGHT_SLOWEST && us <= t->slow[at - 1].us))
+	    (at == FIGURES_SLOWEST && us <= t->slow[at - 1].us))
 		return;
-	if (at == INSIGHT_SLOWEST)
+	if (at == FIGURES_SLOWEST)
 		at--;
 	else
 		t->slow_n++;
 	for (; at > 0 && t->slow[at - 1].us < us; at--)
 		t->slow[at] = t->slow[at - 1];
 	t->slow[at] =
-		(struct insight_tally_slow){.entry = i->entry, .attempt = i->attempt, .outcome = i->outcome, .us = us};
-	(void)snprintf(t->slow[at].node, INSIGHT_WORDS, "%s", i->node != NULL ? i->node : "?");
+		(struct figures_tally_slow){.entry = i->entry, .attempt = i->attempt, .outcome = i->outcome, .us = us};
+	(void)snprintf(t->slow[at].node, FIGURES_WORDS, "%s", i->node != NULL ? i->node : "?");
 }
 
 static unsigned size_class(int64_t bytes)
 {
 	unsigned class = bytes > 0;
 
-	for (int64_t size = 1024; class > 0 && class < INSIGHT_SIZES - 1 && bytes >= size; size *= 4)
+	for (int64_t size = 1024; class > 0 && class < FIGURES_SIZES - 1 && bytes >= size; size *= 4)
 		class ++;
 	return class;
 }
 
-double insight_size_from(unsigned class)
+double figures_size_from(unsigned class)
 {
 	double size = class == 0 ? 0 : class == 1 ? 1 : 1024;
 
@@ -287,36 +287,36 @@ double insight_size_from(unsigned class)
 	return size;
 }
 
-int insight_kind(int64_t read_bytes, int64_t write_bytes)
+int figures_kind(int64_t read_bytes, int64_t write_bytes)
 {
 	double read = (double)read_bytes, written = (double)write_bytes;
 
 	if (read_bytes < 0 || write_bytes < 0 || read + written < 65536)
 		return -1;
-	return read >= 3 * written ? INSIGHT_READS : written >= 3 * read ? INSIGHT_WRITES : INSIGHT_BOTH;
+	return read >= 3 * written ? FIGURES_READS : written >= 3 * read ? FIGURES_WRITES : FIGURES_BOTH;
 }
 
-static void tally_kind(struct insight_tally *t, const struct jobstack_item *i)
+static void tally_kind(struct figures_tally *t, const struct jobstack_item *i)
 {
-	int kind = insight_kind(i->read_bytes, i->write_bytes);
-	int64_t most = kind == INSIGHT_READS ? i->read_bytes : i->write_bytes;
+	int kind = figures_kind(i->read_bytes, i->write_bytes);
+	int64_t most = kind == FIGURES_READS ? i->read_bytes : i->write_bytes;
 
 	if (kind >= 0)
 		t->kind[kind]++;
-	if (kind < 0 || kind == INSIGHT_BOTH)
+	if (kind < 0 || kind == FIGURES_BOTH)
 		return;
 	js_sketch_add(&t->kind_bytes[kind], most);
 	t->one_way[kind] += (double)most >= .95 * sum_bytes(i);
 }
 
-static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t number, const struct jobstack_item *i,
+static void tally_fact(struct figures_tally_fact fact[FIGURES_FACTS], int64_t number, const struct jobstack_item *i,
 		       int64_t us)
 {
 	size_t at = 0;
 
-	while (at < INSIGHT_FACTS && fact[at].number != 0 && fact[at].number != number)
+	while (at < FIGURES_FACTS && fact[at].number != 0 && fact[at].number != number)
 		at++;
-	if (at == INSIGHT_FACTS || number <= 0)
+	if (at == FIGURES_FACTS || number <= 0)
 		return;
 	fact[at].number = number;
 	fact[at].n++;
@@ -327,20 +327,20 @@ static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t nu
 	add_speed(&fact[at].took, &fact[at].moved, i, us);
 }
 
-static void tally_packages(struct insight_tally *t, int64_t number)
+static void tally_packages(struct figures_tally *t, int64_t number)
 {
 	size_t at = 0;
 
-	while (at < INSIGHT_LISTS && t->packages[at].number != 0 && t->packages[at].number != number)
+	while (at < FIGURES_LISTS && t->packages[at].number != 0 && t->packages[at].number != number)
 		at++;
-	if (at == INSIGHT_LISTS || number <= 0)
+	if (at == FIGURES_LISTS || number <= 0)
 		return;
 	t->packages[at].number = number;
 	t->packages[at].n++;
 	t->packages[at].nodes[t->last_node / 8] |= (unsigned char)(1u << t->last_node % 8);
 }
 
-static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_usage(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	tally_fact(t->mount, i->mount, i, us);
 	tally_fact(t->program, i->program, i, us);
@@ -364,14 +364,14 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 }
 
 /* The entry that was read last has no more attempts. */
-static void end_entry(struct insight_tally *t)
+static void end_entry(struct figures_tally *t)
 {
 	if (t->failed_us >= 0)
-		js_timeline_add(&t->timeline, t->failed_us, INSIGHT_FAILED);
+		js_timeline_add(&t->timeline, t->failed_us, FIGURES_FAILED);
 	t->failed_us = -1;
 }
 
-static void tally_time(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_time(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	int hour = (int)(i->started_us / (3600 * JS_SECOND_US) % 24);
 
@@ -381,20 +381,20 @@ static void tally_time(struct insight_tally *t, const struct jobstack_item *i, i
 	widen_span(&t->first_us, &t->last_us, i);
 	if (i->ended_us >= 0)
 		js_timeline_add(&t->timeline, i->ended_us,
-				i->outcome == JOBSTACK_DONE ? INSIGHT_DONE : INSIGHT_NOT_DONE);
+				i->outcome == JOBSTACK_DONE ? FIGURES_DONE : FIGURES_NOT_DONE);
 	if (us > 0)
-		js_timeline_add_time(&t->timeline, i->started_us, i->ended_us, INSIGHT_BUSY);
+		js_timeline_add_time(&t->timeline, i->started_us, i->ended_us, FIGURES_BUSY);
 	tally_worker(t, i);
 	if (us > 0)
 		add_speed(&t->took[hour], &t->moved[hour], i, us);
 }
 
 /* Attempts come in the order of their entries' numbers. */
-static void tally_attempt(struct insight_tally *t, const struct jobstack_item *i)
+static void tally_attempt(struct figures_tally *t, const struct jobstack_item *i)
 {
-	int64_t us = insight_took(i);
+	int64_t us = figures_took(i);
 
-	if (i->outcome < 0 || i->outcome >= INSIGHT_OUTCOMES)
+	if (i->outcome < 0 || i->outcome >= FIGURES_OUTCOMES)
 		return;
 	t->entries += i->entry != t->last_entry;
 	tally_time(t, i, us);
@@ -419,14 +419,14 @@ static void tally_attempt(struct insight_tally *t, const struct jobstack_item *i
 
 static int take_attempt(void *ctx, const struct jobstack_item *item)
 {
-	struct insight_pass *p = ctx;
+	struct figures_pass *p = ctx;
 
 	tally_attempt(p->tally, item);
-	return p->tally->failed || p->progress(p->ctx, insight_attempts(p->tally->n));
+	return p->tally->failed || p->progress(p->ctx, figures_attempts(p->tally->n));
 }
 
-int insight_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
-		       struct insight_pass *pass, struct jobstack_error *error)
+int figures_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		       struct figures_pass *pass, struct jobstack_error *error)
 {
 	int status = jobstack_export(handle, stack, options, take_attempt, pass, error);
 
@@ -438,7 +438,7 @@ int insight_tally_read(struct jobstack *handle, const char *stack, const struct 
 
 static int compare_cause_times(const void *a, const void *b)
 {
-	const struct insight_tally_cause *x = a, *y = b;
+	const struct figures_tally_cause *x = a, *y = b;
 
 	if (x->us < y->us || x->us > y->us)
 		return x->us < y->us ? 1 : -1;
@@ -447,7 +447,7 @@ static int compare_cause_times(const void *a, const void *b)
 
 static int compare_nodes(const void *a, const void *b)
 {
-	const struct insight_tally_node *x = a, *y = b;
+	const struct figures_tally_node *x = a, *y = b;
 	int bad_x = 2 * x->fails + x->slow, bad_y = 2 * y->fails + y->slow;
 
 	return bad_x != bad_y ? bad_y - bad_x : strverscmp(x->name, y->name);
@@ -455,27 +455,27 @@ static int compare_nodes(const void *a, const void *b)
 
 static int compare_fact_times(const void *a, const void *b)
 {
-	const struct insight_tally_fact *x = a, *y = b;
+	const struct figures_tally_fact *x = a, *y = b;
 
 	return (x->us < y->us) - (x->us > y->us);
 }
 
-void insight_tally_end(struct insight_tally *t)
+void figures_tally_end(struct figures_tally *t)
 {
 	if (t->cause_n > 0)
 		qsort(t->cause, t->cause_n, sizeof(t->cause[0]), compare_cause_times);
 	if (t->node_n > 0)
 		qsort(t->node, t->node_n, sizeof(t->node[0]), compare_nodes);
-	for (struct insight_tally_fact *fact = t->mount; fact != NULL; fact = fact == t->mount ? t->program : NULL) {
+	for (struct figures_tally_fact *fact = t->mount; fact != NULL; fact = fact == t->mount ? t->program : NULL) {
 		size_t n = 0;
 
-		while (n < INSIGHT_FACTS && fact[n].number != 0)
+		while (n < FIGURES_FACTS && fact[n].number != 0)
 			n++;
 		qsort(fact, n, sizeof(*fact), compare_fact_times);
 	}
 	end_entry(t);
-	for (size_t i = 0; i < INSIGHT_WORKERS && t->worker_n < INSIGHT_WORKERS; i++)
+	for (size_t i = 0; i < FIGURES_WORKERS && t->worker_n < FIGURES_WORKERS; i++)
 		if (t->worker[i].worker != 0 && t->worker[i].first_us >= 0)
-			js_timeline_add_time(&t->timeline, t->worker[i].first_us, t->worker[i].last_us, INSIGHT_WORKER);
+			js_timeline_add_time(&t->timeline, t->worker[i].first_us, t->worker[i].last_us, FIGURES_WORKER);
 	memset(t->place, 0, sizeof(t->place)); /* the order has changed */
 }

@@ -95,7 +95,7 @@ void cli_words_quote(struct js_buf *out, const struct cli_words *words)
 	for (size_t i = 0; i < words->n; i++) {
 		if (i > 0)
 			js_buf_char(out, ' ');
-		view_quote_line(out, words->at[i], strlen(words->at[i]));
+		show_quote_line(out, words->at[i], strlen(words->at[i]));
 	}
 }
 

@@ -226,11 +226,11 @@ const char *cli_schema_dir(void)
 
 int cli_read_status(struct cli *cli, struct jobstack_status *s)
 {
-	struct insight_stack stack = {.cwd = {0}};
-	int status = insight_stack_read(cli->handle, cli->stack, &stack, &cli->error);
+	struct figures_stack stack = {.cwd = {0}};
+	int status = figures_stack_read(cli->handle, cli->stack, &stack, &cli->error);
 
 	*s = stack.s;
-	insight_stack_free(&stack);
+	figures_stack_free(&stack);
 	return status;
 }
 
@@ -406,7 +406,7 @@ int cli_no_memory(struct cli *cli)
 int cli_print_json(json_t *object)
 {
 	struct js_buf line = {0};
-	int bad = view_json_line(object, &line);
+	int bad = show_json_line(object, &line);
 
 	if (bad == 0)
 		(void)fputs(line.data, stdout);
@@ -427,7 +427,7 @@ void cli_message(const struct cli *cli, const char *end, const char *format, ...
 		words = NULL;
 	va_end(args);
 	js_buf_printf(&line, "%s: ", cli->opts->command);
-	view_safe_words(&line, words != NULL ? words : format);
+	show_safe_words(&line, words != NULL ? words : format);
 	(void)fprintf(stderr, "%s%s", line.data != NULL ? line.data : format, end != NULL ? end : "\n");
 	js_buf_free(&line);
 	free(words);

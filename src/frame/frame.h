@@ -164,7 +164,7 @@ int cli_fail(struct cli *cli);
 /* What to do about the error in cli->error, or NULL. */
 const char *cli_remedy(const struct cli *cli);
 
-/* Print a line on standard error, as view_safe_words makes it; cli_say does not if quiet, cli_usage is CLI_USAGE. */
+/* Print a line on standard error, as show_safe_words makes it; cli_say does not if quiet, cli_usage is CLI_USAGE. */
 void cli_message(const struct cli *cli, const char *end, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define cli_tell(cli, ...) cli_message(cli, "\n", __VA_ARGS__)
 #define cli_say(cli, ...) cli_message(cli, NULL, __VA_ARGS__)
@@ -181,7 +181,7 @@ int cli_answer(const struct cli *cli);
 int cli_print_json(json_t *object);
 
 /* The same for an object with these members (show/json.h). */
-#define CLI_PRINT(...) cli_print_json(VIEW_OBJECT(__VA_ARGS__))
+#define CLI_PRINT(...) cli_print_json(SHOW_OBJECT(__VA_ARGS__))
 
 /* Writes to standard output, or flushes it with NULL: 0; -1 if that failed, now or before.  cli_end reports it. */
 int cli_write(struct cli *cli, const struct js_buf *text);
@@ -205,7 +205,7 @@ struct cli_progress {
 	const struct cli *cli;
 	int64_t next_us;
 	int begun, on;
-	struct view_picture line;
+	struct show_picture line;
 };
 
 /* Returns whether it is time for a new line: at most eight a second, and none in the first half second. */

@@ -20,7 +20,7 @@ int cli_progress_due(struct cli_progress *p)
 
 	if (!p->begun) {
 		p->begun = 1;
-		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !view_is_dumb();
+		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !show_is_dumb();
 		p->line.fd = STDERR_FILENO;
 		p->next_us = now + FIRST_US;
 	}
@@ -37,12 +37,12 @@ void cli_progress(struct cli_progress *p, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	(void)view_picture_draw(&p->line, words);
+	(void)show_picture_draw(&p->line, words);
 	p->next_us = jobstack_now_us() + EVERY_US;
 }
 
 void cli_progress_end(struct cli_progress *p)
 {
-	(void)view_picture_erase(&p->line);
+	(void)show_picture_erase(&p->line);
 	js_buf_free(&p->line.text);
 }

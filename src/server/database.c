@@ -156,7 +156,7 @@ static int refuse_used(struct place *p, int replace)
 			 p->database);
 	else if (status > 0)
 		cli_tell(p->cli, "the database %s has %" PRIu64 " stack%s: --replace deletes what it has", p->database,
-			 p->stacks, view_plural(p->stacks));
+			 p->stacks, show_plural(p->stacks));
 	return status > 0 ? CLI_NO : 0;
 }
 
@@ -183,7 +183,7 @@ int verb_backup(struct server *s)
 			status = cli_fail(cli);
 		else if (!cli->quiet && stat(file, &st) == 0)
 			(void)printf("%s: %" PRIu64 " stack%s, %" PRIu64 " entries, %.1f MB\n", file, p.stacks,
-				     view_plural(p.stacks), p.entries, (double)st.st_size / 1048576.0);
+				     show_plural(p.stacks), p.entries, (double)st.st_size / 1048576.0);
 	}
 	close_place(&p);
 	return status;
@@ -277,7 +277,7 @@ int verb_restore(struct server *s)
 	JS_THEN(status, check_filled(&p));
 	if (status == 0 && !cli->quiet)
 		(void)printf("restored and checked: %" PRIu64 " stack%s, %" PRIu64 " entries\n", p.stacks,
-			     view_plural(p.stacks), p.entries);
+			     show_plural(p.stacks), p.entries);
 	if (status == 0)
 		cli_say(cli,
 			"entries that ran at the time of the backup return to the queue when their workers' leases "
@@ -378,7 +378,7 @@ int verb_move(struct server *s)
 			     " entries\nfrom now on, for users and workers:\n    export JOBSTACK_DEFAULTS_FILE=%s\n"
 			     "the old server refuses from now on: `jobstack server stop` ends it\nthe backup of the "
 			     "move: %s\n",
-			     to.stacks, view_plural(to.stacks), to.entries, name, kept);
+			     to.stacks, show_plural(to.stacks), to.entries, name, kept);
 	jobstack_free(other.handle);
 	close_place(&from);
 	close_place(&to);

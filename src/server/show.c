@@ -106,7 +106,7 @@ void server_print(const struct server *s)
 	else
 		print_where(s, state_word[s->state]);
 	if (server_uptime(s, &up_us))
-		(void)printf("up: %s, since %s\n", view_duration(up_us).text, view_moment(o->began_us).text);
+		(void)printf("up: %s, since %s\n", show_duration(up_us).text, show_moment(o->began_us).text);
 	print_waiting_jobs(s);
 	if (job_log != NULL)
 		(void)printf("log of the last job: %s\n", job_log);

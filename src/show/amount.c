@@ -15,9 +15,9 @@
 #define SURE 1.4	   /* a range whose ends differ by at most this factor is shown as one number */
 #define MIB UINT64_C(1024) /* in KiB */
 
-__attribute__((format(printf, 1, 2))) static struct view_amount format_amount(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static struct show_amount format_amount(const char *format, ...)
 {
-	struct view_amount a;
+	struct show_amount a;
 	va_list args;
 
 	va_start(args, format);
@@ -26,18 +26,18 @@ __attribute__((format(printf, 1, 2))) static struct view_amount format_amount(co
 	return a;
 }
 
-struct view_amount view_duration(int64_t us)
+struct show_amount show_duration(int64_t us)
 {
-	struct view_amount a;
+	struct show_amount a;
 
 	js_num_duration_text(us, a.text, sizeof(a.text));
 	return a;
 }
 
-struct view_amount view_took(double us)
+struct show_amount show_took(double us)
 {
 	if (us >= 1e7)
-		return view_duration((int64_t)us);
+		return show_duration((int64_t)us);
 	if (us >= 1e6)
 		return format_amount("%.3g s", us / 1e6);
 	return format_amount(us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
@@ -53,7 +53,7 @@ static int64_t round_to_two_digits(int64_t n)
 	return (n + unit / 2) / unit * unit;
 }
 
-struct view_amount view_rough(int64_t us)
+struct show_amount show_rough(int64_t us)
 {
 	static const struct {
 		int64_t seconds, until;
@@ -68,25 +68,25 @@ struct view_amount view_rough(int64_t us)
 			     unit[i].word);
 }
 
-struct view_amount view_moment(int64_t wall_us)
+struct show_amount show_moment(int64_t wall_us)
 {
-	struct view_amount a;
+	struct show_amount a;
 
 	_Static_assert(sizeof(a.text) >= JS_CLOCK_ISO, "a moment fits");
 	js_clock_iso(wall_us, a.text);
 	return a;
 }
 
-struct view_amount view_second(int64_t wall_us)
+struct show_amount show_second(int64_t wall_us)
 {
-	struct view_amount a = view_moment(wall_us);
+	struct show_amount a = show_moment(wall_us);
 
 	if (a.text[0] != '\0')
 		memcpy(a.text + 19, "Z", 2);
 	return a;
 }
 
-struct view_amount view_size(double bytes)
+struct show_amount show_size(double bytes)
 {
 	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	size_t u = 0;
@@ -96,7 +96,7 @@ struct view_amount view_size(double bytes)
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
-struct view_amount view_whole(int64_t us)
+struct show_amount show_whole(int64_t us)
 {
 	static const struct {
 		int64_t us;
@@ -106,10 +106,10 @@ struct view_amount view_whole(int64_t us)
 	for (size_t i = 0; i < 3; i++)
 		if (us >= unit[i].us && us % unit[i].us == 0)
 			return format_amount("%" PRId64 " %s", us / unit[i].us, unit[i].name);
-	return view_took((double)us);
+	return show_took((double)us);
 }
 
-struct view_amount view_rate(double rate, const char *of)
+struct show_amount show_rate(double rate, const char *of)
 {
 	if (rate <= 0)
 		return format_amount("-");
@@ -120,9 +120,9 @@ struct view_amount view_rate(double rate, const char *of)
 	return format_amount(rate < 100 ? "%.1f%s/s" : "%.0f%s/s", rate, of);
 }
 
-struct view_amount view_eta(const struct jobstack_pace *p)
+struct show_amount show_eta(const struct jobstack_pace *p)
 {
-	struct view_amount low = view_rough(p->low_us), high = view_rough(p->high_us), eta = view_rough(p->eta_us);
+	struct show_amount low = show_rough(p->low_us), high = show_rough(p->high_us), eta = show_rough(p->eta_us);
 
 	if (p->eta_us <= 0)
 		return format_amount("-");
@@ -133,12 +133,12 @@ struct view_amount view_eta(const struct jobstack_pace *p)
 	return format_amount("%.20s to %.20s", low.text, high.text);
 }
 
-struct view_amount view_percent(double share)
+struct show_amount show_percent(double share)
 {
 	return format_amount("%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);
 }
 
-struct view_amount view_sbatch_time(int64_t us)
+struct show_amount show_sbatch_time(int64_t us)
 {
 	int64_t s = us / JS_SECOND_US, days = s / 86400;
 
@@ -147,14 +147,14 @@ struct view_amount view_sbatch_time(int64_t us)
 	return format_amount("%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
 }
 
-struct view_amount view_sbatch_size(uint64_t kib)
+struct show_amount show_sbatch_size(uint64_t kib)
 {
 	if (kib % (1024 * MIB) == 0)
 		return format_amount("%" PRIu64 "G", kib / 1024 / MIB);
 	return format_amount("%" PRIu64 "M", (kib + MIB - 1) / MIB);
 }
 
-struct view_amount view_option_duration(int64_t us)
+struct show_amount show_option_duration(int64_t us)
 {
 	int64_t s = us / JS_SECOND_US;
 

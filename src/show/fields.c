@@ -30,9 +30,9 @@ enum {
 #define FIELD(name, kind, member) {name, kind, offsetof(struct jobstack_item, member)},
 #define TEXT_FIELD(name) FIELD(#name, JS_KIND_TEXT, name)
 #define COLUMN_FIELD(member, column, name, kind, ...) FIELD(name, JS_KIND_##kind, member)
-static const struct view_field all_fields[] = {VIEW_ALL_FIELDS(FIELD, TEXT_FIELD, COLUMN_FIELD)};
+static const struct show_field all_fields[] = {SHOW_ALL_FIELDS(FIELD, TEXT_FIELD, COLUMN_FIELD)};
 #define FIELDS (sizeof(all_fields) / sizeof(all_fields[0]))
-_Static_assert(FIELDS <= VIEW_FIELDS_MAX, "a choice can hold all fields");
+_Static_assert(FIELDS <= SHOW_FIELDS_MAX, "a choice can hold all fields");
 
 static void add_unknown(struct js_buf *fault, const char *list, size_t len)
 {
@@ -46,10 +46,10 @@ static void add_unknown(struct js_buf *fault, const char *list, size_t len)
 	if (near.best != NULL)
 		js_buf_printf(fault, ": did you mean \"%s\"?", near.best);
 	else
-		js_buf_str(fault, ": the fields are" VIEW_FIELD_NAMES);
+		js_buf_str(fault, ": the fields are" SHOW_FIELD_NAMES);
 }
 
-int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault)
+int show_fields_parse(const char *list, struct show_fields *fields, struct js_buf *fault)
 {
 	fields->n = 0;
 	do {
@@ -62,8 +62,8 @@ int view_fields_parse(const char *list, struct view_fields *fields, struct js_bu
 			add_unknown(fault, list, len);
 			return -1;
 		}
-		if (fields->n == VIEW_FIELDS_MAX) {
-			js_buf_printf(fault, "at most %d fields can be given", VIEW_FIELDS_MAX);
+		if (fields->n == SHOW_FIELDS_MAX) {
+			js_buf_printf(fault, "at most %d fields can be given", SHOW_FIELDS_MAX);
 			return -1;
 		}
 		fields->field[fields->n++] = &all_fields[i];
@@ -72,7 +72,7 @@ int view_fields_parse(const char *list, struct view_fields *fields, struct js_bu
 	return 0;
 }
 
-int view_fields_have(const struct view_fields *fields, const char *name)
+int show_fields_have(const struct show_fields *fields, const char *name)
 {
 	for (size_t i = 0; i < fields->n; i++)
 		if (strcmp(fields->field[i]->name, name) == 0)
@@ -80,62 +80,62 @@ int view_fields_have(const struct view_fields *fields, const char *name)
 	return 0;
 }
 
-void view_fields_all(struct view_fields *fields)
+void show_fields_all(struct show_fields *fields)
 {
 	for (fields->n = 0; fields->n < FIELDS; fields->n++)
 		fields->field[fields->n] = &all_fields[fields->n];
 }
 
-int view_field_is_of_entry(const struct view_field *f)
+int show_field_is_of_entry(const struct show_field *f)
 {
 	return f->kind == STATE || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0 ||
 	       strcmp(f->name, "note") == 0;
 }
 
-void view_fields_of_attempts(struct view_fields *fields)
+void show_fields_of_attempts(struct show_fields *fields)
 {
 	fields->n = 0;
 	for (size_t i = 0; i < FIELDS; i++)
-		if (!view_field_is_of_entry(&all_fields[i]))
+		if (!show_field_is_of_entry(&all_fields[i]))
 			fields->field[fields->n++] = &all_fields[i];
 }
 
-static void set_text_value(struct view_value *v, const char *text)
+static void set_text_value(struct show_value *v, const char *text)
 {
-	v->is = text == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
+	v->is = text == NULL ? SHOW_UNKNOWN : SHOW_TEXT;
 	v->text = (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
 }
 
-void view_field_value(const struct view_field *f, const struct jobstack_item *item, struct view_value *v)
+void show_field_value(const struct show_field *f, const struct jobstack_item *item, struct show_value *v)
 {
 	const void *at = (const char *)item + f->at;
 
-	v->is = VIEW_NUMBER;
+	v->is = SHOW_NUMBER;
 	switch (f->kind) {
-	case STATE: set_text_value(v, item->state == 0 ? NULL : view_state_word(item->state)); return;
-	case OUTCOME: set_text_value(v, view_outcome_word(item->outcome)); return;
-	case JS_KIND_CAUSE: set_text_value(v, view_cause_word(*(const enum jobstack_cause *)at)); return;
+	case STATE: set_text_value(v, item->state == 0 ? NULL : show_state_word(item->state)); return;
+	case OUTCOME: set_text_value(v, show_outcome_word(item->outcome)); return;
+	case JS_KIND_CAUSE: set_text_value(v, show_cause_word(*(const enum jobstack_cause *)at)); return;
 	case JS_KIND_TEXT: set_text_value(v, *(const char *const *)at); return;
 	case BYTES:
 		v->text = *(const struct jobstack_bytes *)at;
-		v->is = v->text.data == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
+		v->is = v->text.data == NULL ? SHOW_UNKNOWN : SHOW_TEXT;
 		return;
 	case U32: v->n = *(const uint32_t *)at; break;
 	case U64: v->n = (int64_t) * (const uint64_t *)at; break;
 	case NUMBER: v->n = *(const uint64_t *)at == 0 ? -1 : (int64_t) * (const uint64_t *)at; break;
 	case JS_KIND_CODE: v->n = *(const int32_t *)at; break;
 	case JS_KIND_SIGNAL: v->n = *(const int32_t *)at > 0 ? *(const int32_t *)at : -1; break;
-	case TOOK: v->n = insight_took(item); break;
+	case TOOK: v->n = figures_took(item); break;
 	default: v->n = *(const int64_t *)at;
 	}
 	if (f->kind == JS_KIND_CPU || f->kind == TOOK)
-		v->is = VIEW_SECONDS;
+		v->is = SHOW_SECONDS;
 	else if (f->kind == JS_KIND_FACT)
-		v->is = VIEW_FACT;
+		v->is = SHOW_FACT;
 	else if (f->kind == JS_KIND_MOMENT)
-		v->is = VIEW_MOMENT;
+		v->is = SHOW_MOMENT;
 	if (v->n < 0)
-		v->is = VIEW_UNKNOWN;
+		v->is = SHOW_UNKNOWN;
 }
 
 /* Microseconds as seconds, without trailing zeros, but with at least one decimal, so that programs read it as a
@@ -154,29 +154,29 @@ static void add_seconds(struct js_buf *out, int64_t us)
 	js_buf_add(out, text, len);
 }
 
-void view_value_add(struct js_buf *out, const struct view_value *v)
+void show_value_add(struct js_buf *out, const struct show_value *v)
 {
-	const uint64_t fact = htobe64((uint64_t)v->n); /* as VIEW_FACT_FORMAT, but quicker */
+	const uint64_t fact = htobe64((uint64_t)v->n); /* as SHOW_FACT_FORMAT, but quicker */
 
 	switch (v->is) {
-	case VIEW_UNKNOWN: break;
-	case VIEW_NUMBER: js_buf_i64(out, v->n); break;
-	case VIEW_SECONDS: add_seconds(out, v->n); break;
-	case VIEW_MOMENT: js_buf_str(out, view_moment(v->n).text); break;
-	case VIEW_FACT: js_buf_hex(out, "0123456789abcdef", &fact, sizeof(fact)); break;
-	case VIEW_TEXT: js_buf_add(out, v->text.data, v->text.len);
+	case SHOW_UNKNOWN: break;
+	case SHOW_NUMBER: js_buf_i64(out, v->n); break;
+	case SHOW_SECONDS: add_seconds(out, v->n); break;
+	case SHOW_MOMENT: js_buf_str(out, show_moment(v->n).text); break;
+	case SHOW_FACT: js_buf_hex(out, "0123456789abcdef", &fact, sizeof(fact)); break;
+	case SHOW_TEXT: js_buf_add(out, v->text.data, v->text.len);
 	}
 }
 
-void view_field_text(const struct view_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
+void show_field_text(const struct show_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
 {
-	struct view_value v;
+	struct show_value v;
 
-	view_field_value(f, item, &v);
-	if (v.is == VIEW_UNKNOWN)
+	show_field_value(f, item, &v);
+	if (v.is == SHOW_UNKNOWN)
 		js_buf_char(out, '-');
-	else if (v.is == VIEW_TEXT && !raw)
-		view_safe(out, v.text.data, v.text.len);
+	else if (v.is == SHOW_TEXT && !raw)
+		show_safe(out, v.text.data, v.text.len);
 	else
-		view_value_add(out, &v);
+		show_value_add(out, &v);
 }

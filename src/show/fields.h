@@ -14,7 +14,7 @@
 /* The fields in their order: FIELD(name, kind, member) of struct jobstack_item, TEXT(member) of the same name, and the
  * columns of an attempt (base/attempt.h). */
 /* clang-format off */
-#define VIEW_ALL_FIELDS(FIELD, TEXT, COLUMN)                                                                           \
+#define SHOW_ALL_FIELDS(FIELD, TEXT, COLUMN)                                                                           \
 	FIELD("entry", U64, entry) FIELD("datapath", BYTES, datapath) FIELD("state", STATE, state)                     \
 	FIELD("attempt", U32, attempt) FIELD("outcome", OUTCOME, outcome)                                              \
 	JS_ATTEMPT_END(COLUMN)                                                                                         \
@@ -30,50 +30,50 @@
 /* clang-format on */
 
 /* Their names for a help text, with a blank before each. */
-#define VIEW_FIELD_NAME(name, ...) " " name
-#define VIEW_TEXT_NAME(name) " " #name
-#define VIEW_COLUMN_NAME(member, column, name, ...) " " name
-#define VIEW_FIELD_NAMES VIEW_ALL_FIELDS(VIEW_FIELD_NAME, VIEW_TEXT_NAME, VIEW_COLUMN_NAME)
+#define SHOW_FIELD_NAME(name, ...) " " name
+#define SHOW_TEXT_NAME(name) " " #name
+#define SHOW_COLUMN_NAME(member, column, name, ...) " " name
+#define SHOW_FIELD_NAMES SHOW_ALL_FIELDS(SHOW_FIELD_NAME, SHOW_TEXT_NAME, SHOW_COLUMN_NAME)
 
-struct view_field {
+struct show_field {
 	const char *name;
 	int kind;
 	size_t at;
 };
 
 /* The fields that were chosen. */
-#define VIEW_FIELDS_MAX 64
-struct view_fields {
-	const struct view_field *field[VIEW_FIELDS_MAX];
+#define SHOW_FIELDS_MAX 64
+struct show_fields {
+	const struct show_field *field[SHOW_FIELDS_MAX];
 	size_t n;
 };
 
 /* Parses a list such as "entry,datapath".  Returns 0, or -1 with the reason appended to FAULT. */
-int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault);
+int show_fields_parse(const char *list, struct show_fields *fields, struct js_buf *fault);
 
 /* All fields; and those that an attempt has: the state of an entry, where it went and its note belong to the entry. */
-void view_fields_all(struct view_fields *fields);
-int view_field_is_of_entry(const struct view_field *field);
-void view_fields_of_attempts(struct view_fields *fields);
+void show_fields_all(struct show_fields *fields);
+int show_field_is_of_entry(const struct show_field *field);
+void show_fields_of_attempts(struct show_fields *fields);
 
 /* Whether NAME is among them.  (The query reads "err_tail" and "datapath" only if the filter asks for them.) */
-int view_fields_have(const struct view_fields *fields, const char *name);
+int show_fields_have(const struct show_fields *fields, const char *name);
 
-/* Appends one field as text, "-" if it is unknown.  RAW: names byte for byte, else escaped by view_safe. */
-void view_field_text(const struct view_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
+/* Appends one field as text, "-" if it is unknown.  RAW: names byte for byte, else escaped by show_safe. */
+void show_field_text(const struct show_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
 
 /* One field's value. */
-enum view_value_is { VIEW_UNKNOWN, VIEW_NUMBER, VIEW_SECONDS, VIEW_MOMENT, VIEW_FACT, VIEW_TEXT };
+enum show_value_is { SHOW_UNKNOWN, SHOW_NUMBER, SHOW_SECONDS, SHOW_MOMENT, SHOW_FACT, SHOW_TEXT };
 
 /* The number of a fact, as it is written everywhere: a uint64_t. */
-#define VIEW_FACT_FORMAT "%016" PRIx64
-struct view_value {
-	enum view_value_is is;
+#define SHOW_FACT_FORMAT "%016" PRIx64
+struct show_value {
+	enum show_value_is is;
 	int64_t n; /* a number; microseconds; microseconds since 1970 UTC */
 	struct jobstack_bytes text;
 };
-void view_field_value(const struct view_field *field, const struct jobstack_item *item, struct view_value *value);
+void show_field_value(const struct show_field *field, const struct jobstack_item *item, struct show_value *value);
 
 /* Appends the value as text: a time span in seconds, with a decimal point; a text byte for byte; nothing if it is
  * unknown. */
-void view_value_add(struct js_buf *out, const struct view_value *value);
+void show_value_add(struct js_buf *out, const struct show_value *value);

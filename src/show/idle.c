@@ -9,15 +9,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-void view_idle(struct js_buf *out, const struct insight_idle *i)
+void show_idle(struct js_buf *out, const struct figures_idle *i)
 {
 	const struct jobstack_last *l = &i->last;
 	int none = i->alone && l->job_us >= 0 && !l->came, worker = i->alone && l->ended_us >= 0 && !none;
 
 	js_buf_printf(out, "no worker is running%s%s%s", i->live > 0 ? " yet" : "", i->live > 0 ? ": " : "", i->queued);
 	if (none && l->job == 0) { /* then the log is what sbatch said */
-		js_buf_printf(out, ": sbatch rejected the last job %s ago: ", view_rough(l->job_us).text);
-		view_safe_words(out, i->log);
+		js_buf_printf(out, ": sbatch rejected the last job %s ago: ", show_rough(l->job_us).text);
+		show_safe_words(out, i->log);
 		return;
 	}
 	if (none && i->live == 0)
@@ -25,17 +25,17 @@ void view_idle(struct js_buf *out, const struct insight_idle *i)
 			      i->state[0] != '\0' ? " as " : "", i->state);
 	else if (none && i->live < 0)
 		js_buf_printf(out, ": none has begun since job %" PRIu64 " was submitted %s ago", l->job,
-			      view_rough(l->job_us).text);
+			      show_rough(l->job_us).text);
 	if (worker) {
 		js_buf_printf(out, "%s the last one ended %s ago on ", i->live > 0 ? ";" : ":",
-			      view_rough(l->ended_us).text);
-		view_safe(out, i->node, strlen(i->node));
+			      show_rough(l->ended_us).text);
+		show_safe(out, i->node, strlen(i->node));
 		js_buf_str(out, i->reason[0] != '\0' ? ": " : "");
-		view_safe_words(out, i->reason);
+		show_safe_words(out, i->reason);
 	}
 	if (i->log[0] != '\0' && (none ? i->live <= 0 : worker && l->in_job)) {
 		js_buf_str(out, i->lost ? " (its log's directory is not on this host: " : " (log: ");
-		view_safe(out, i->log, strlen(i->log));
+		show_safe(out, i->log, strlen(i->log));
 		js_buf_char(out, ')');
 	}
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void view_base64(struct js_buf *out, const void *data, size_t len)
+void show_base64(struct js_buf *out, const void *data, size_t len)
 {
 	unsigned char *to = (unsigned char *)js_buf_room(out, (len + 2) / 3 * 4);
 
@@ -22,44 +22,44 @@ void view_base64(struct js_buf *out, const void *data, size_t len)
 
 static int failed; /* memory has run out since the last line */
 
-struct view_member view_bytes_member(const char *key, const void *data, size_t len)
+struct show_member show_bytes_member(const char *key, const void *data, size_t len)
 {
-	struct view_member m = {key, data == NULL ? json_null() : json_stringn(data, len), 0};
+	struct show_member m = {key, data == NULL ? json_null() : json_stringn(data, len), 0};
 	struct js_buf coded = {0};
 
 	if (m.value == NULL) {
-		view_base64(&coded, data, len);
-		m = (struct view_member){key, coded.failed ? NULL : json_stringn(coded.data, coded.len), 1};
+		show_base64(&coded, data, len);
+		m = (struct show_member){key, coded.failed ? NULL : json_stringn(coded.data, coded.len), 1};
 		js_buf_free(&coded);
 	}
 	return m;
 }
 
-struct view_member view_text_member(const char *key, const char *text)
+struct show_member show_text_member(const char *key, const char *text)
 {
-	return view_bytes_member(key, text, text == NULL ? 0 : strlen(text));
+	return show_bytes_member(key, text, text == NULL ? 0 : strlen(text));
 }
 
-struct view_member view_said_member(const char *key, struct js_buf *said)
+struct show_member show_said_member(const char *key, struct js_buf *said)
 {
-	struct view_member m = view_bytes_member(key, said->data, said->len);
+	struct show_member m = show_bytes_member(key, said->data, said->len);
 
 	failed |= said->failed;
 	js_buf_free(said);
 	return m;
 }
 
-json_t *view_json_time(int64_t wall_us)
+json_t *show_json_time(int64_t wall_us)
 {
-	return wall_us >= 0 ? json_string(view_moment(wall_us).text) : json_null();
+	return wall_us >= 0 ? json_string(show_moment(wall_us).text) : json_null();
 }
 
-json_t *view_json_span(int64_t us)
+json_t *show_json_span(int64_t us)
 {
 	return us >= 0 ? json_real((double)us / 1e6) : json_null();
 }
 
-void view_set(json_t *object, const struct view_member *m)
+void show_set(json_t *object, const struct show_member *m)
 {
 	char key[80];
 
@@ -69,39 +69,39 @@ void view_set(json_t *object, const struct view_member *m)
 	}
 }
 
-void view_json_fail(void)
+void show_json_fail(void)
 {
 	failed = 1;
 }
 
-void view_append(json_t *list, json_t *json)
+void show_append(json_t *list, json_t *json)
 {
 	failed |= json_array_append_new(list, json);
 }
 
-json_t *view_object(const struct view_member *m)
+json_t *show_object(const struct show_member *m)
 {
 	json_t *object = json_object();
 
-	view_set(object, m);
+	show_set(object, m);
 	return object;
 }
 
-double view_get_number(const json_t *object, const char *key)
+double show_get_number(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
 
 	return json_is_number(value) ? json_number_value(value) : -1;
 }
 
-const char *view_get_text(const json_t *object, const char *key)
+const char *show_get_text(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text != NULL ? text : "";
 }
 
-void view_get_name(const json_t *object, const char *key, struct js_buf *out)
+void show_get_name(const json_t *object, const char *key, struct js_buf *out)
 {
 	const json_t *text = json_object_get(object, key);
 	struct js_buf bytes = {0};
@@ -109,7 +109,7 @@ void view_get_name(const json_t *object, const char *key, struct js_buf *out)
 	size_t len;
 
 	if (json_is_string(text)) {
-		view_safe(out, json_string_value(text), json_string_length(text));
+		show_safe(out, json_string_value(text), json_string_length(text));
 		return;
 	}
 	(void)snprintf(coded, sizeof(coded), "%s_base64", key);
@@ -122,12 +122,12 @@ void view_get_name(const json_t *object, const char *key, struct js_buf *out)
 						    (const unsigned char *)json_string_value(text), (int)len);
 	while (bytes.len > 0 && json_string_value(text)[--len] == '=') /* which is decoded to a NUL */
 		bytes.len--;
-	view_safe(out, bytes.data, bytes.len);
+	show_safe(out, bytes.data, bytes.len);
 	out->failed |= bytes.failed;
 	js_buf_free(&bytes);
 }
 
-int view_json_line(json_t *object, struct js_buf *out)
+int show_json_line(json_t *object, struct js_buf *out)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
 	char *text = object == NULL ? NULL

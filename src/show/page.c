@@ -22,7 +22,7 @@ static void add_json(struct js_buf *page, json_t *object)
 {
 	struct js_buf line = {0};
 
-	page->failed |= view_json_line(object, &line) != 0;
+	page->failed |= show_json_line(object, &line) != 0;
 	for (size_t i = 0; i < line.len; i++)
 		if (line.data[i] == '<')
 			js_buf_str(page, "\\u003c");
@@ -34,7 +34,7 @@ static void add_json(struct js_buf *page, json_t *object)
 /* Takes the middle out of a name; of one in base64, what stands behind its first characters. */
 static void shorten_name(json_t *one, const char *key, int coded)
 {
-	const char *name = view_get_text(one, key);
+	const char *name = show_get_text(one, key);
 	size_t len = strlen(name), from = coded ? LONG / 4 * 4 : LONG / 3, to = len - 2 * LONG / 3;
 	struct js_buf both = {0};
 
@@ -47,7 +47,7 @@ static void shorten_name(json_t *one, const char *key, int coded)
 	js_buf_add(&both, name, from);
 	if (!coded)
 		js_buf_printf(&both, " ... %s", name + to);
-	VIEW_SET(one, view_said_member(key, &both));
+	SHOW_SET(one, show_said_member(key, &both));
 }
 
 /* Makes a report small enough for a page in nearly all cases. */
@@ -63,7 +63,7 @@ static void shorten(json_t *report)
 	json_t *nodes = json_object_get(report, "nodes");
 	size_t all = json_array_size(nodes);
 
-	VIEW_SET(report, KEY_COUNT("more_nodes", all > NODES ? all - NODES : 0));
+	SHOW_SET(report, KEY_COUNT("more_nodes", all > NODES ? all - NODES : 0));
 	while (json_array_size(nodes) > NODES)
 		(void)json_array_remove(nodes, json_array_size(nodes) - 1);
 	for (size_t k = 0; k < sizeof(named) / sizeof(named[0]); k++)
@@ -77,15 +77,15 @@ static json_t *copy_main_figures(const json_t *report)
 {
 	static const char *const kept[] = {"stack",    "state", "so_far", "verdict", "restriction", "entries",
 					   "attempts", "from",	"to",	  "seconds", "wasted",	    "left_out_words"};
-	json_t *o = VIEW_OBJECT(KEY_FLAG("brief", 1));
+	json_t *o = SHOW_OBJECT(KEY_FLAG("brief", 1));
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		VIEW_SET(o, KEY_JSON(kept[i], json_deep_copy(json_object_get(report, kept[i]))));
-	VIEW_SET(json_object_get(o, "wasted"), KEY_JSON("causes", json_array()));
+		SHOW_SET(o, KEY_JSON(kept[i], json_deep_copy(json_object_get(report, kept[i]))));
+	SHOW_SET(json_object_get(o, "wasted"), KEY_JSON("causes", json_array()));
 	return o;
 }
 
-void view_page_add(struct js_buf *page, json_t *report, size_t more)
+void show_page_add(struct js_buf *page, json_t *report, size_t more)
 {
 	size_t most = more == 0 && page->len == 0 ? MOST + ALONE : MOST, start = page->len,
 	       share = (start < most ? most - start : 0) / (more + 1);
@@ -103,19 +103,19 @@ void view_page_add(struct js_buf *page, json_t *report, size_t more)
 		json_decref(brief);
 }
 
-void view_page_end(struct js_buf *page, json_t *findings, unsigned reload_s)
+void show_page_end(struct js_buf *page, json_t *findings, unsigned reload_s)
 {
 	struct js_buf reports = *page;
 
 	*page = (struct js_buf){.failed = reports.failed};
-	js_buf_printf(page, "%s{\"made\":\"%s\",\"reload_seconds\":%u,\"io\":", view_page_head,
-		      view_second(js_clock_wall_us()).text, reload_s);
+	js_buf_printf(page, "%s{\"made\":\"%s\",\"reload_seconds\":%u,\"io\":", show_page_head,
+		      show_second(js_clock_wall_us()).text, reload_s);
 	if (findings != NULL)
 		add_json(page, findings);
 	else
 		js_buf_str(page, "null");
 	js_buf_str(page, ",\"reports\":[");
 	js_buf_add(page, reports.data, reports.len);
-	js_buf_printf(page, "]}%s", view_page_tail);
+	js_buf_printf(page, "]}%s", show_page_tail);
 	js_buf_free(&reports);
 }

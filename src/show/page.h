@@ -5,4 +5,4 @@
  */
 #pragma once
 
-extern const char view_page_head[], view_page_tail[];
+extern const char show_page_head[], show_page_tail[];

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-void view_picture_size(int fd, unsigned *columns, unsigned *rows)
+void show_picture_size(int fd, unsigned *columns, unsigned *rows)
 {
 	struct winsize size = {0};
 
@@ -21,18 +21,18 @@ void view_picture_size(int fd, unsigned *columns, unsigned *rows)
 }
 
 /* Appends what erases the picture, from its last row up. */
-static void add_erasure(const struct view_picture *p, struct js_buf *out)
+static void add_erasure(const struct show_picture *p, struct js_buf *out)
 {
 	unsigned columns, unused, rows = 0;
 
 	if (!p->up)
 		return;
-	view_picture_size(p->fd, &columns, &unused);
+	show_picture_size(p->fd, &columns, &unused);
 	for (const char *line = p->text.data; line != NULL; line = strchr(line, '\n')) {
 		unsigned width;
 
 		line += *line == '\n';
-		width = view_width(line, strcspn(line, "\n"));
+		width = show_width(line, strcspn(line, "\n"));
 		rows += width > columns ? (width + columns - 1) / columns : 1;
 	}
 	js_buf_char(out, '\r');
@@ -46,7 +46,7 @@ static void add_lines(int fd, const char *text, struct js_buf *out)
 {
 	unsigned columns, rows, more = 0;
 
-	view_picture_size(fd, &columns, &rows);
+	show_picture_size(fd, &columns, &rows);
 	for (const char *c = text; *c != '\0'; c++)
 		more += *c == '\n';
 	more = more >= rows ? more - rows + 2 : 0; /* lines that the last row stands for */
@@ -58,14 +58,14 @@ static void add_lines(int fd, const char *text, struct js_buf *out)
 			text = rest;
 		}
 		len = strcspn(text, "\n");
-		view_cut_bytes(out, text, len, columns);
+		show_cut_bytes(out, text, len, columns);
 		if (text[len] == '\0' || rows == 1)
 			break;
 		js_buf_char(out, '\n');
 	}
 }
 
-static int write_picture(struct view_picture *p, struct js_buf *out, int up)
+static int write_picture(struct show_picture *p, struct js_buf *out, int up)
 {
 	int status = out->failed ? 0 : js_file_write_all(p->fd, out->data, out->len);
 
@@ -74,7 +74,7 @@ static int write_picture(struct view_picture *p, struct js_buf *out, int up)
 	return status;
 }
 
-int view_picture_erase(struct view_picture *p)
+int show_picture_erase(struct show_picture *p)
 {
 	struct js_buf out = {0};
 
@@ -82,7 +82,7 @@ int view_picture_erase(struct view_picture *p)
 	return write_picture(p, &out, 0);
 }
 
-int view_picture_show(struct view_picture *p)
+int show_picture_show(struct show_picture *p)
 {
 	struct js_buf out = {0};
 
@@ -91,7 +91,7 @@ int view_picture_show(struct view_picture *p)
 	return write_picture(p, &out, 1);
 }
 
-int view_picture_draw(struct view_picture *p, const char *text)
+int show_picture_draw(struct show_picture *p, const char *text)
 {
 	struct js_buf lines = {0}, out = {0};
 

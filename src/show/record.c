@@ -33,7 +33,7 @@ static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 	js_buf_char(out, '"');
 }
 
-void view_csv_head(const struct view_fields *fields, struct js_buf *out)
+void show_csv_head(const struct show_fields *fields, struct js_buf *out)
 {
 	for (size_t i = 0; i < fields->n; i++) {
 		if (i > 0)
@@ -43,18 +43,18 @@ void view_csv_head(const struct view_fields *fields, struct js_buf *out)
 	js_buf_str(out, "\r\n");
 }
 
-void view_csv_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+void show_csv_record(const struct show_fields *fields, const struct jobstack_item *item, struct js_buf *out)
 {
-	struct view_value v;
+	struct show_value v;
 
 	for (size_t i = 0; i < fields->n; i++) {
 		if (i > 0)
 			js_buf_char(out, ',');
-		view_field_value(fields->field[i], item, &v);
-		if (v.is == VIEW_TEXT)
+		show_field_value(fields->field[i], item, &v);
+		if (v.is == SHOW_TEXT)
 			add_csv_text(out, v.text.data, v.text.len);
 		else
-			view_value_add(out, &v);
+			show_value_add(out, &v);
 	}
 	js_buf_str(out, "\r\n");
 }
@@ -94,7 +94,7 @@ static void add_json_text(struct js_buf *out, const char *text, size_t len)
 	js_buf_char(out, '"');
 }
 
-void view_json_member(struct js_buf *out, const char *name, const void *text, size_t len)
+void show_json_member(struct js_buf *out, const char *name, const void *text, size_t len)
 {
 	const int coded = text != NULL && !is_utf8(text, len);
 
@@ -102,7 +102,7 @@ void view_json_member(struct js_buf *out, const char *name, const void *text, si
 	js_buf_str(out, name);
 	js_buf_str(out, coded ? "_base64\":\"" : "\":");
 	if (coded) {
-		view_base64(out, text, len);
+		show_base64(out, text, len);
 		js_buf_char(out, '"');
 	} else if (text == NULL)
 		js_buf_str(out, "null");
@@ -110,24 +110,24 @@ void view_json_member(struct js_buf *out, const char *name, const void *text, si
 		add_json_text(out, text, len);
 }
 
-void view_json_members(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+void show_json_members(const struct show_fields *fields, const struct jobstack_item *item, struct js_buf *out)
 {
 	for (size_t i = 0; i < fields->n; i++) {
 		const char *name = fields->field[i]->name;
-		struct view_value v;
+		struct show_value v;
 
-		view_field_value(fields->field[i], item, &v);
+		show_field_value(fields->field[i], item, &v);
 		if (i > 0)
 			js_buf_char(out, ',');
-		if (v.is == VIEW_TEXT || v.is == VIEW_UNKNOWN) {
-			view_json_member(out, name, v.is == VIEW_TEXT ? v.text.data : NULL, v.text.len);
+		if (v.is == SHOW_TEXT || v.is == SHOW_UNKNOWN) {
+			show_json_member(out, name, v.is == SHOW_TEXT ? v.text.data : NULL, v.text.len);
 			continue;
 		}
 		js_buf_char(out, '"');
 		js_buf_str(out, name);
-		js_buf_str(out, v.is == VIEW_MOMENT || v.is == VIEW_FACT ? "\":\"" : "\":");
-		view_value_add(out, &v);
-		if (v.is == VIEW_MOMENT || v.is == VIEW_FACT)
+		js_buf_str(out, v.is == SHOW_MOMENT || v.is == SHOW_FACT ? "\":\"" : "\":");
+		show_value_add(out, &v);
+		if (v.is == SHOW_MOMENT || v.is == SHOW_FACT)
 			js_buf_char(out, '"');
 	}
 }

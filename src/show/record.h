@@ -9,10 +9,10 @@
 
 /* Appends the names of the fields, or their values, as a line of CSV.  An unknown value is an empty field.  A text is
  * written byte for byte, in quotes if CSV requires them. */
-void view_csv_head(const struct view_fields *fields, struct js_buf *out);
-void view_csv_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+void show_csv_head(const struct show_fields *fields, struct js_buf *out);
+void show_csv_record(const struct show_fields *fields, const struct jobstack_item *item, struct js_buf *out);
 
 /* Appends the fields as members of a JSON object, with commas between them and no braces around them; or a member of
  * this NAME: TEXT, under the key NAME_base64 in base64 if it is not UTF-8, or null if it is NULL. */
-void view_json_members(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
-void view_json_member(struct js_buf *out, const char *name, const void *text, size_t len);
+void show_json_members(const struct show_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+void show_json_member(struct js_buf *out, const char *name, const void *text, size_t len);

@@ -11,36 +11,36 @@
 #include <jansson.h>
 
 /* All of it as an object; NULL without memory. */
-json_t *view_report_json(const struct insight_report *report);
+json_t *show_report_json(const struct figures_report *report);
 
 /* Appends the object as text: at most COLUMNS wide (0: 80), with colour if COLOURS. */
-void view_report_text(const json_t *report, unsigned columns, int colours, struct js_buf *out);
+void show_report_text(const json_t *report, unsigned columns, int colours, struct js_buf *out);
 
 /* Appends the object to the reports of a page, MORE of which follow.  A page has at most 300 kB, so that of many stacks
  * only the main figures may be left. */
-void view_page_add(struct js_buf *page, json_t *report, size_t more);
+void show_page_add(struct js_buf *page, json_t *report, size_t more);
 
 /* Makes what was added a page, with the FINDINGS (NULL: none), which it frees.  It is loaded again every RELOAD_S
  * seconds (0: not). */
-void view_page_end(struct js_buf *page, json_t *findings, unsigned reload_s);
+void show_page_end(struct js_buf *page, json_t *findings, unsigned reload_s);
 
 /* Parts of the object.  Appends a sentence or lines of text; or makes a list of objects with "head" and "text", or of
  * sentences. */
-void view_report_verdict(const struct insight_report *report, struct js_buf *out);
-json_t *view_report_points(const struct insight_report *report);
-json_t *view_report_advice(const struct insight_report *report);
-void view_report_script(const struct insight_report *report, struct js_buf *out);
-void view_report_methods(const struct insight_report *report, struct js_buf *out);
-struct view_amount view_report_cause(const struct insight_tally_cause *cause); /* "failed: exit 3" */
+void show_report_verdict(const struct figures_report *report, struct js_buf *out);
+json_t *show_report_points(const struct figures_report *report);
+json_t *show_report_advice(const struct figures_report *report);
+void show_report_script(const struct figures_report *report, struct js_buf *out);
+void show_report_methods(const struct figures_report *report, struct js_buf *out);
+struct show_amount show_report_cause(const struct figures_tally_cause *cause); /* "failed: exit 3" */
 
 /* Appends what to request from sbatch, with BETWEEN the options.  Returns for how many workers; 0: no number
  * of workers can finish in time. */
-uint64_t view_report_options(const struct insight_report *report, const char *between, struct js_buf *out);
+uint64_t show_report_options(const struct figures_report *report, const char *between, struct js_buf *out);
 
 /* Appends a sentence that compares the memory that the jobs requested with what all slots use together if each runs an
  * attempt of the p99.  Appends nothing if that is not known. */
-void view_report_requested(const struct insight_report *report, struct js_buf *out);
+void show_report_requested(const struct figures_report *report, struct js_buf *out);
 
 /* A histogram of durations as a list, and as text. */
-json_t *view_histogram_json(const struct js_sketch *us);
-void view_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out);
+json_t *show_histogram_json(const struct js_sketch *us);
+void show_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out);

@@ -18,10 +18,10 @@
 
 /* Appends the nodes on which attempts fail, as --exclude of sbatch takes them.  Appends nothing if there are none, or
  * too many to be just bad nodes. */
-static void add_excluded(const struct insight_report *r, struct js_buf *out)
+static void add_excluded(const struct figures_report *r, struct js_buf *out)
 {
 	static const char of_hosts[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-	const struct insight_tally *t = r->tally;
+	const struct figures_tally *t = r->tally;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->node_n; i++)
@@ -42,26 +42,26 @@ __attribute__((format(printf, 2, 3))) static void add_advice(json_t *list, const
 	va_list args;
 
 	va_start(args, format);
-	view_append(list, json_vsprintf(format, args));
+	show_append(list, json_vsprintf(format, args));
 	va_end(args);
 }
 
-static void add_time_advice(const struct insight_report *r, int64_t time_us, json_t *list)
+static void add_time_advice(const struct figures_report *r, int64_t time_us, json_t *list)
 {
-	const struct insight_advice *a = &r->advice;
+	const struct figures_advice *a = &r->advice;
 
-	add_advice(list, "--time=%s  the longest entry took %s, p99 %s", view_sbatch_time(time_us).text,
-		   view_took((double)a->longest_us).text, view_took((double)a->p99_us).text);
+	add_advice(list, "--time=%s  the longest entry took %s, p99 %s", show_sbatch_time(time_us).text,
+		   show_took((double)a->longest_us).text, show_took((double)a->p99_us).text);
 	add_advice(list, "--timeout=%s  an option of jobstack-worker: stops commands that hang",
-		   view_option_duration(a->timeout_us).text);
+		   show_option_duration(a->timeout_us).text);
 	if (r->tally->timeouts > 0)
 		add_advice(list, "%" PRIu64 " attempt%s ended by a timeout: how long they need is unknown",
-			   r->tally->timeouts, view_plural(r->tally->timeouts));
+			   r->tally->timeouts, show_plural(r->tally->timeouts));
 }
 
-static void add_memory_advice(const struct insight_report *r, json_t *list)
+static void add_memory_advice(const struct figures_report *r, json_t *list)
 {
-	const struct insight_advice *a = &r->advice;
+	const struct figures_advice *a = &r->advice;
 	char over[80] = "";
 
 	if (a->mem_kib == 0) {
@@ -70,30 +70,30 @@ static void add_memory_advice(const struct insight_report *r, json_t *list)
 	}
 	if (a->mem_over > 0)
 		(void)snprintf(over, sizeof(over), "; %" PRIu64 " attempt%s used more per slot", a->mem_over,
-			       view_plural(a->mem_over));
-	add_advice(list, "--mem=%s  %" PRIu32 " slot%s with %s each%s", view_sbatch_size(a->mem_kib * a->slots).text,
-		   a->slots, view_plural(a->slots), view_sbatch_size(a->mem_kib).text, over);
+			       show_plural(a->mem_over));
+	add_advice(list, "--mem=%s  %" PRIu32 " slot%s with %s each%s", show_sbatch_size(a->mem_kib * a->slots).text,
+		   a->slots, show_plural(a->slots), show_sbatch_size(a->mem_kib).text, over);
 	if (r->tally->no_memory > 0)
 		add_advice(list, "%" PRIu64 " attempt%s ran out of memory and needed more than was measured",
-			   r->tally->no_memory, view_plural(r->tally->no_memory));
+			   r->tally->no_memory, show_plural(r->tally->no_memory));
 }
 
 /* "12 to finish in 1 h, 2 in 8 h"; returns how many were added. */
-static size_t add_worker_numbers(const struct insight_advice *a, struct js_buf *out)
+static size_t add_worker_numbers(const struct figures_advice *a, struct js_buf *out)
 {
 	static const struct {
 		int64_t us;
 		const char *words;
 	} span[] = {{3600 * JS_SECOND_US, "1 h"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "24 h"}};
-	uint64_t n = insight_advice_workers(a, 600 * JS_SECOND_US);
+	uint64_t n = figures_advice_workers(a, 600 * JS_SECOND_US);
 	size_t added = 0;
 
 	if (n == 1) {
-		js_buf_printf(out, "1 takes about %s", view_whole(insight_advice_takes(a, 1)).text);
+		js_buf_printf(out, "1 takes about %s", show_whole(figures_advice_takes(a, 1)).text);
 		return 1;
 	}
 	for (size_t i = 0; i < 3 && n != 1; i++) { /* if one worker is enough, it is enough for longer times, too */
-		n = insight_advice_workers(a, span[i].us);
+		n = figures_advice_workers(a, span[i].us);
 		if (n == 0)
 			continue;
 		js_buf_printf(out, "%s%" PRIu64 " %s %s", added > 0 ? ", " : "", n, added > 0 ? "in" : "to finish in",
@@ -103,11 +103,11 @@ static size_t add_worker_numbers(const struct insight_advice *a, struct js_buf *
 	return added;
 }
 
-static void add_workers_advice(const struct insight_report *r, json_t *list)
+static void add_workers_advice(const struct figures_report *r, json_t *list)
 {
-	const struct insight_advice *a = &r->advice;
-	const struct view_amount wanted = view_took((double)r->wanted_us);
-	uint64_t n = insight_report_workers(r);
+	const struct figures_advice *a = &r->advice;
+	const struct show_amount wanted = show_took((double)r->wanted_us);
+	uint64_t n = figures_report_workers(r);
 	struct js_buf out = {0};
 
 	if (r->wanted_us >= 0 && n == 0) {
@@ -120,14 +120,14 @@ static void add_workers_advice(const struct insight_report *r, json_t *list)
 	else if (add_worker_numbers(a, &out) == 0)
 		js_buf_str(&out, "--within D shows how many workers are needed to finish in D");
 	add_advice(list, "workers: %s (%" PRIu32 " slot%s each; %" PRIu64 " %s %s)", out.data != NULL ? out.data : "",
-		   a->slots, view_plural(a->slots), VIEW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
+		   a->slots, show_plural(a->slots), SHOW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
 	js_buf_free(&out);
 }
 
-json_t *view_report_advice(const struct insight_report *r)
+json_t *show_report_advice(const struct figures_report *r)
 {
-	const struct insight_advice *a = &r->advice;
-	struct insight_advice request;
+	const struct figures_advice *a = &r->advice;
+	struct figures_advice request;
 	struct js_buf nodes = {0};
 	json_t *list = json_array();
 	int64_t within_us;
@@ -139,7 +139,7 @@ json_t *view_report_advice(const struct insight_report *r)
 			   r->stack.name);
 		return list;
 	}
-	(void)insight_report_request(r, &request, &within_us);
+	(void)figures_report_request(r, &request, &within_us);
 	add_time_advice(r, request.time_us, list);
 	add_memory_advice(r, list);
 	add_excluded(r, &nodes);
@@ -152,20 +152,20 @@ json_t *view_report_advice(const struct insight_report *r)
 	add_workers_advice(r, list);
 	if (a->few)
 		add_advice(list, "(based on only %" PRIu64 " done %s: allow a larger margin)",
-			   VIEW_ENTRIES(r->tally->done_us.n));
+			   SHOW_ENTRIES(r->tally->done_us.n));
 	return list;
 }
 
-uint64_t view_report_options(const struct insight_report *r, const char *between, struct js_buf *out)
+uint64_t show_report_options(const struct figures_report *r, const char *between, struct js_buf *out)
 {
-	struct insight_advice a;
+	struct figures_advice a;
 	struct js_buf nodes = {0};
 	int64_t within_us;
-	uint64_t n = insight_report_request(r, &a, &within_us);
+	uint64_t n = figures_report_request(r, &a, &within_us);
 
-	js_buf_printf(out, "--time=%s", view_sbatch_time(a.time_us).text);
+	js_buf_printf(out, "--time=%s", show_sbatch_time(a.time_us).text);
 	if (a.mem_kib > 0)
-		js_buf_printf(out, "%s--mem=%s", between, view_sbatch_size(a.mem_kib * a.slots).text);
+		js_buf_printf(out, "%s--mem=%s", between, show_sbatch_size(a.mem_kib * a.slots).text);
 	js_buf_printf(out, "%s--cpus-per-task=%" PRIu32, between, a.slots * a.cpus);
 	if (n > 0)
 		js_buf_printf(out, "%s--array=1-%" PRIu64, between, n);
@@ -177,24 +177,24 @@ uint64_t view_report_options(const struct insight_report *r, const char *between
 	return n;
 }
 
-void view_report_script(const struct insight_report *r, struct js_buf *out)
+void show_report_script(const struct figures_report *r, struct js_buf *out)
 {
-	const struct insight_advice *a = &r->advice;
+	const struct figures_advice *a = &r->advice;
 
 	js_buf_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH ", r->stack.name);
-	(void)view_report_options(r, "\n#SBATCH ", out);
+	(void)show_report_options(r, "\n#SBATCH ", out);
 	/* srun needs the number again: since Slurm 22.05 a step does not inherit it from its job */
 	js_buf_printf(out,
 		      "\nsrun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32
 		      " --timeout %s -- COMMAND {}\n",
-		      a->slots * a->cpus, r->stack.name, a->slots, view_option_duration(a->timeout_us).text);
+		      a->slots * a->cpus, r->stack.name, a->slots, show_option_duration(a->timeout_us).text);
 }
 
-void view_report_requested(const struct insight_report *r, struct js_buf *out)
+void show_report_requested(const struct figures_report *r, struct js_buf *out)
 {
 	static const char *const line[2] = {"memory of the job, per node (MiB): ",
 					    "memory of the job, per CPU (MiB): "};
-	const struct insight_tally *t = r->tally;
+	const struct figures_tally *t = r->tally;
 	const struct js_sketch *s = t->peak_kib.n > 0 ? &t->peak_kib : &t->rss_kib;
 	double mib[2] = {0, 0}, needed = 1024 * (double)js_sketch_quantile(s, 0.99);
 
@@ -211,9 +211,9 @@ void view_report_requested(const struct insight_report *r, struct js_buf *out)
 		if (mib[k] <= 0)
 			continue;
 		js_buf_printf(out, "Requested: %s per %s. %u %s as large as the p99 %s %s, which is %.0f %% of it.",
-			      view_size(mib[k] * 1048576).text, k == 0 ? "node" : "CPU", slots,
+			      show_size(mib[k] * 1048576).text, k == 0 ? "node" : "CPU", slots,
 			      slots == 1 ? "attempt" : "attempts", slots == 1 ? "uses" : "use",
-			      view_size(needed * slots).text, 100 * needed * slots / (mib[k] * 1048576));
+			      show_size(needed * slots).text, 100 * needed * slots / (mib[k] * 1048576));
 		return;
 	}
 }

@@ -18,7 +18,7 @@
  * name. */
 static const struct words {
 	const char *title, *value, *meaning, *advice;
-} words[INSIGHT_FINDINGS] = {
+} words[FIGURES_FINDINGS] = {
 	{"read-heavy, write-heavy, or both",
 	 "of %n attempts %p read-heavy, %p write-heavy, %p both; of the files %p, %p, %p",
 	 "A read-heavy attempt reads at least three times as many bytes as it writes, in all files together. A file "
@@ -56,25 +56,25 @@ static const struct words {
 	 "If only the time varies, the storage or the node is the cause, not the file: allow for it in --timeout."},
 };
 
-static struct view_amount word_number(char kind, double value)
+static struct show_amount word_number(char kind, double value)
 {
-	struct view_amount a = {"none"};
+	struct show_amount a = {"none"};
 
 	if (value < 0 && kind != 'f')
 		return a;
 	switch (kind) {
-	case 'p': return view_percent(value);
-	case 't': return view_took(value * 1e6);
-	case 's': return view_size(value);
+	case 'p': return show_percent(value);
+	case 't': return show_took(value * 1e6);
+	case 's': return show_size(value);
 	default: (void)snprintf(a.text, sizeof(a.text), kind == 'n' ? "%.0f" : "%.2f", value);
 	}
 	return a;
 }
 
 /* Words the numbers of finding I, which the data can tell. */
-static void word_finding(const struct insight_io *io, size_t i, struct js_buf *out)
+static void word_finding(const struct figures_io *io, size_t i, struct js_buf *out)
 {
-	const struct insight_finding *f = &io->finding[i];
+	const struct figures_finding *f = &io->finding[i];
 	size_t n = 0, mounts = 0, part = 0;
 	int unknown = 0;
 
@@ -88,7 +88,7 @@ static void word_finding(const struct insight_io *io, size_t i, struct js_buf *o
 		if (*p == ';')
 			part = (size_t)(unknown = 0);
 		if (*p == '%' && p[1] == 'm' && mounts < 2) {
-			view_safe(out, io->mount[mounts], strlen(io->mount[mounts]));
+			show_safe(out, io->mount[mounts], strlen(io->mount[mounts]));
 			mounts++;
 			p++;
 		} else if (*p == '%' && p[1] != ' ' && n < f->n) {
@@ -103,62 +103,62 @@ static void word_finding(const struct insight_io *io, size_t i, struct js_buf *o
 
 static void add_finding_text(const json_t *f, unsigned columns, int colours, struct js_buf *out)
 {
-	const char *why = view_get_text(f, "not_applicable");
+	const char *why = show_get_text(f, "not_applicable");
 	struct js_buf line = {0};
 
-	js_buf_printf(&line, "%2.0f %s", view_get_number(f, "finding"), view_get_text(f, "title"));
-	view_paint(out, colours, VIEW_BOLD, line.data != NULL ? line.data : "");
+	js_buf_printf(&line, "%2.0f %s", show_get_number(f, "finding"), show_get_text(f, "title"));
+	show_paint(out, colours, SHOW_BOLD, line.data != NULL ? line.data : "");
 	js_buf_reset(&line);
 	if (*why != '\0')
 		js_buf_printf(&line, "not applicable: %s", why);
 	else
-		js_buf_printf(&line, "%s\nmeaning: %s\nadvice: %s", view_get_text(f, "value"),
-			      view_get_text(f, "meaning"), view_get_text(f, "advice"));
+		js_buf_printf(&line, "%s\nmeaning: %s\nadvice: %s", show_get_text(f, "value"),
+			      show_get_text(f, "meaning"), show_get_text(f, "advice"));
 	js_buf_char(out, '\n');
-	view_wrap(out, line.data != NULL ? line.data : "", columns);
+	show_wrap(out, line.data != NULL ? line.data : "", columns);
 	js_buf_str(out, "\n\n");
 	out->failed |= line.failed;
 	js_buf_free(&line);
 }
 
-void view_io_text(const json_t *io, unsigned columns, int colours, struct js_buf *out)
+void show_io_text(const json_t *io, unsigned columns, int colours, struct js_buf *out)
 {
 	const json_t *findings = json_object_get(io, "findings"), *intervals = json_object_get(io, "intervals");
 
 	columns = columns == 0 ? 80 : columns;
 	for (size_t i = 0; i < json_array_size(findings); i++)
 		add_finding_text(json_array_get(findings, i), columns, colours, out);
-	if (view_get_number(io, "interval_count") > 1) {
-		view_paint(out, colours, VIEW_BOLD, "time between runs on the same file");
+	if (show_get_number(io, "interval_count") > 1) {
+		show_paint(out, colours, SHOW_BOLD, "time between runs on the same file");
 		js_buf_char(out, '\n');
-		view_histogram_text(intervals, columns, out);
+		show_histogram_text(intervals, columns, out);
 		js_buf_char(out, '\n');
 	}
 	js_buf_printf(out, "findings 3, 4, 5, 8, 10, and the files of 1: from %.0f files (%s of all)\n",
-		      view_get_number(io, "files"), view_percent(view_get_number(io, "share_of_files")).text);
+		      show_get_number(io, "files"), show_percent(show_get_number(io, "share_of_files")).text);
 }
 
-json_t *view_io_json(const struct insight_io *io)
+json_t *show_io_json(const struct figures_io *io)
 {
 	json_t *findings = json_array();
 
-	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
-		const struct insight_finding *f = &io->finding[i];
+	for (size_t i = 0; i < FIGURES_FINDINGS; i++) {
+		const struct figures_finding *f = &io->finding[i];
 		json_t *numbers = f->why == NULL ? json_object() : json_null();
 		struct js_buf value = {0};
 
 		for (size_t n = 0; n < f->n && f->why == NULL; n++)
-			VIEW_SET(numbers,
+			SHOW_SET(numbers,
 				 KEY_REAL(f->number[n].name, f->number[n].value,
 					  f->number[n].value >= 0 || strcmp(f->number[n].name, "correlation") == 0));
 		if (f->why == NULL)
 			word_finding(io, i, &value);
-		VIEW_APPEND(findings, KEY_COUNT("finding", i + 1), KEY_TEXT("title", words[i].title),
-			    view_said_member("value", &value), KEY_TEXT("meaning", words[i].meaning),
+		SHOW_APPEND(findings, KEY_COUNT("finding", i + 1), KEY_TEXT("title", words[i].title),
+			    show_said_member("value", &value), KEY_TEXT("meaning", words[i].meaning),
 			    KEY_TEXT("advice", words[i].advice), KEY_TEXT("not_applicable", f->why),
 			    KEY_JSON("numbers", numbers));
 	}
-	return VIEW_OBJECT(KEY_JSON("findings", findings), KEY_COUNT("files", io->files),
+	return SHOW_OBJECT(KEY_JSON("findings", findings), KEY_COUNT("files", io->files),
 			   KEY_REAL("share_of_files", io->share, 1), KEY_COUNT("interval_count", io->gaps_us.n),
-			   KEY_JSON("intervals", view_histogram_json(&io->gaps_us)));
+			   KEY_JSON("intervals", show_histogram_json(&io->gaps_us)));
 }

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 /* All of it as an object; NULL without memory. */
-json_t *view_io_json(const struct insight_io *io);
+json_t *show_io_json(const struct figures_io *io);
 
 /* Appends the object as text, at most COLUMNS wide (0: 80), with colour if COLOURS. */
-void view_io_text(const json_t *io, unsigned columns, int colours, struct js_buf *out);
+void show_io_text(const json_t *io, unsigned columns, int colours, struct js_buf *out);

@@ -13,66 +13,66 @@
 
 #define HOURS 20 /* at most so many columns of the map of nodes */
 
-static void set_outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
+static void set_outcomes(json_t *o, const uint64_t n[FIGURES_OUTCOMES])
 {
-	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
-		VIEW_SET(o, KEY_COUNT(view_outcome_word(v), n[v]));
+	for (int v = 0; v < FIGURES_OUTCOMES; v++)
+		SHOW_SET(o, KEY_COUNT(show_outcome_word(v), n[v]));
 }
 
 /* The coefficients of variation of the time and of the bytes per second, and the mean of these. */
-static void set_spreads(json_t *o, const struct insight_spread *took, const struct insight_spread *moved)
+static void set_spreads(json_t *o, const struct figures_spread *took, const struct figures_spread *moved)
 {
-	double time_cv = insight_spread_cv(took), bytes_cv = insight_spread_cv(moved);
+	double time_cv = figures_spread_cv(took), bytes_cv = figures_spread_cv(moved);
 
-	VIEW_SET(o, KEY_REAL("time_cv", time_cv, time_cv >= 0), KEY_REAL("bytes_per_second", moved->mean, moved->n > 0),
+	SHOW_SET(o, KEY_REAL("time_cv", time_cv, time_cv >= 0), KEY_REAL("bytes_per_second", moved->mean, moved->n > 0),
 		 KEY_REAL("bytes_cv", bytes_cv, bytes_cv >= 0));
 }
 
-static json_t *attempts_json(const struct insight_tally *t)
+static json_t *attempts_json(const struct figures_tally *t)
 {
-	json_t *o = VIEW_OBJECT(KEY_COUNT("all", insight_attempts(t->n)));
+	json_t *o = SHOW_OBJECT(KEY_COUNT("all", figures_attempts(t->n)));
 
 	set_outcomes(o, t->n);
-	VIEW_SET(o, KEY_COUNT("entries", t->entries), KEY_SPAN("seconds", (int64_t)insight_time(t->us)),
+	SHOW_SET(o, KEY_COUNT("entries", t->entries), KEY_SPAN("seconds", (int64_t)figures_time(t->us)),
 		 KEY_COUNT("time_not_known", t->untimed));
 	return o;
 }
 
 /* What `--share` has left out: a list of words, and a sentence.  Both are null without it. */
-static void set_left_out(json_t *o, const struct insight_share *share)
+static void set_left_out(json_t *o, const struct figures_share *share)
 {
 	json_t *list = share == NULL ? json_null() : json_array();
 	struct js_buf words = {0};
 
-	for (unsigned i = 0; i < INSIGHT_SHARE_KINDS; i++) {
-		if (!insight_share_hides(share, 1u << i))
+	for (unsigned i = 0; i < FIGURES_SHARE_KINDS; i++) {
+		if (!figures_share_hides(share, 1u << i))
 			continue;
-		view_append(list, json_string(insight_share_words[i]));
-		js_buf_printf(&words, "%s%s%s", words.len > 0 ? ", " : "left out: ", insight_share_words[i],
-			      1u << i == INSIGHT_SHARE_PACKAGES ? " that the site does not list" : "");
+		show_append(list, json_string(figures_share_words[i]));
+		js_buf_printf(&words, "%s%s%s", words.len > 0 ? ", " : "left out: ", figures_share_words[i],
+			      1u << i == FIGURES_SHARE_PACKAGES ? " that the site does not list" : "");
 	}
 	if (share != NULL && words.len == 0)
 		js_buf_str(&words, "nothing is left out");
-	VIEW_SET(o, KEY_JSON("left_out", list), view_said_member("left_out_words", &words));
+	SHOW_SET(o, KEY_JSON("left_out", list), show_said_member("left_out_words", &words));
 }
 
-static json_t *users_json(const struct insight_tally *t)
+static json_t *users_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < t->user_n; i++)
-		VIEW_APPEND(list, KEY_TEXT("user", t->user[i]));
+		SHOW_APPEND(list, KEY_TEXT("user", t->user[i]));
 	return list;
 }
 
-json_t *view_histogram_json(const struct js_sketch *s)
+json_t *show_histogram_json(const struct js_sketch *s)
 {
 	json_t *list = json_array();
-	struct insight_bar bar[INSIGHT_BARS];
-	size_t n = insight_report_histogram(s, bar);
+	struct figures_bar bar[FIGURES_BARS];
+	size_t n = figures_report_histogram(s, bar);
 
 	for (size_t i = 0; i < n; i++)
-		VIEW_APPEND(list, KEY_SPAN("from", bar[i].from),
+		SHOW_APPEND(list, KEY_SPAN("from", bar[i].from),
 			    KEY_SPAN("to", bar[i].to == INT64_MAX ? -1 : bar[i].to), KEY_COUNT("done", bar[i].n));
 	return list;
 }
@@ -85,33 +85,33 @@ static const struct {
 
 static json_t *durations_json(const struct js_sketch *s)
 {
-	json_t *o = VIEW_OBJECT(KEY_COUNT("done", s->n));
+	json_t *o = SHOW_OBJECT(KEY_COUNT("done", s->n));
 
 	for (size_t i = 0; i < QUANTILES; i++)
-		VIEW_SET(o, KEY_SPAN(quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1));
-	VIEW_SET(o, KEY_SPAN("mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1),
-		 KEY_JSON("histogram", view_histogram_json(s)));
+		SHOW_SET(o, KEY_SPAN(quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1));
+	SHOW_SET(o, KEY_SPAN("mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1),
+		 KEY_JSON("histogram", show_histogram_json(s)));
 	return o;
 }
 
 static json_t *memory_json(const struct js_sketch *s)
 {
-	json_t *o = VIEW_OBJECT(KEY_COUNT("attempts", s->n));
+	json_t *o = SHOW_OBJECT(KEY_COUNT("attempts", s->n));
 
 	for (size_t i = 0; i < QUANTILES; i++)
-		VIEW_SET(o, KEY_INT(quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q), s->n > 0));
+		SHOW_SET(o, KEY_INT(quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q), s->n > 0));
 	return o;
 }
 
-static json_t *throughput_json(const struct insight_report *r)
+static json_t *throughput_json(const struct figures_report *r)
 {
-	struct insight_step step[INSIGHT_REPORT_STEPS];
+	struct figures_step step[FIGURES_REPORT_STEPS];
 	int64_t step_us;
-	size_t n = insight_report_steps(r, step, &step_us);
+	size_t n = figures_report_steps(r, step, &step_us);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		VIEW_APPEND(list, KEY_TIME("from", step[i].from_us), KEY_SPAN("seconds", step_us),
+		SHOW_APPEND(list, KEY_TIME("from", step[i].from_us), KEY_SPAN("seconds", step_us),
 			    KEY_COUNT("done", step[i].done), KEY_COUNT("not_done", step[i].not_done),
 			    KEY_REAL("running", step[i].running, 1),
 			    KEY_REAL("workers", step[i].workers, step[i].workers >= 0), KEY_COUNT("left", step[i].left),
@@ -120,26 +120,26 @@ static json_t *throughput_json(const struct insight_report *r)
 	return list;
 }
 
-static json_t *nodes_json(const struct insight_tally *t)
+static json_t *nodes_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < t->node_n; i++) {
-		const struct insight_tally_node *n = &t->node[i];
-		json_t *one = VIEW_OBJECT(KEY_TEXT("node", n->name), KEY_COUNT("attempts", insight_attempts(n->n)));
+		const struct figures_tally_node *n = &t->node[i];
+		json_t *one = SHOW_OBJECT(KEY_TEXT("node", n->name), KEY_COUNT("attempts", figures_attempts(n->n)));
 
 		set_outcomes(one, n->n);
-		VIEW_SET(one, KEY_FLAG("fails", n->fails), KEY_FLAG("slow", n->slow),
+		SHOW_SET(one, KEY_FLAG("fails", n->fails), KEY_FLAG("slow", n->slow),
 			 KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
-			 KEY_SPAN("seconds", (int64_t)insight_time(n->us)), KEY_COUNT("slots", n->slots),
-			 KEY_REAL("busy", insight_node_busy(n), insight_node_busy(n) >= 0));
+			 KEY_SPAN("seconds", (int64_t)figures_time(n->us)), KEY_COUNT("slots", n->slots),
+			 KEY_REAL("busy", figures_node_busy(n), figures_node_busy(n) >= 0));
 		set_spreads(one, &n->took, &n->moved);
-		view_append(list, one);
+		show_append(list, one);
 	}
 	return list;
 }
 
-static json_t *hours_json(const struct insight_tally *t)
+static json_t *hours_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
 
@@ -148,53 +148,53 @@ static json_t *hours_json(const struct insight_tally *t)
 
 		if (t->took[i].n == 0)
 			continue;
-		one = VIEW_OBJECT(KEY_COUNT("hour", i), KEY_COUNT("done", t->took[i].n),
+		one = SHOW_OBJECT(KEY_COUNT("hour", i), KEY_COUNT("done", t->took[i].n),
 				  KEY_REAL("mean", t->took[i].mean / 1e6, 1));
 		set_spreads(one, &t->took[i], &t->moved[i]);
-		view_append(list, one);
+		show_append(list, one);
 	}
 	return list;
 }
 
 /* What attempts with each version of the program, or on each file system, did. */
-static json_t *facts_json(const struct insight_report *r, enum jobstack_fact_kind kind)
+static json_t *facts_json(const struct figures_report *r, enum jobstack_fact_kind kind)
 {
-	const struct insight_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? r->tally->program : r->tally->mount;
+	const struct figures_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? r->tally->program : r->tally->mount;
 	json_t *list = json_array();
 	double all = 0;
 
-	for (size_t i = 0; i < INSIGHT_FACTS; i++)
+	for (size_t i = 0; i < FIGURES_FACTS; i++)
 		all += fact[i].us;
-	for (size_t i = 0; i < INSIGHT_FACTS && fact[i].number != 0; i++) {
-		const char *text = insight_facts_text(&r->facts, kind, fact[i].number);
+	for (size_t i = 0; i < FIGURES_FACTS && fact[i].number != 0; i++) {
+		const char *text = figures_facts_text(&r->facts, kind, fact[i].number);
 		struct js_buf name = {0};
 		json_t *one;
 
 		if (kind == JOBSTACK_FACT_PROGRAM && text != NULL)
-			view_version_short(&name, text);
+			show_version_short(&name, text);
 		else
 			js_buf_str(&name, text == NULL ? "?" : text);
-		one = VIEW_OBJECT(
-			view_said_member("name", &name), KEY_COUNT("attempts", fact[i].n),
+		one = SHOW_OBJECT(
+			show_said_member("name", &name), KEY_COUNT("attempts", fact[i].n),
 			KEY_COUNT("not_done", fact[i].n - fact[i].done), KEY_SPAN("seconds", (int64_t)fact[i].us),
-			KEY_REAL("share", insight_share(fact[i].us, all), all > 0), KEY_REAL("bytes", fact[i].bytes, 1),
+			KEY_REAL("share", figures_share(fact[i].us, all), all > 0), KEY_REAL("bytes", fact[i].bytes, 1),
 			KEY_REAL("mean", fact[i].took.mean / 1e6, fact[i].took.n > 0));
 		set_spreads(one, &fact[i].took, &fact[i].moved);
-		view_append(list, one);
+		show_append(list, one);
 	}
 	return list;
 }
 
 /* How many attempts read and wrote how much: from so many bytes on. */
-static json_t *bytes_json(const struct insight_tally *t)
+static json_t *bytes_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
 
-	for (unsigned r = 0; r < INSIGHT_SIZES; r++)
-		for (unsigned w = 0; w < INSIGHT_SIZES; w++)
+	for (unsigned r = 0; r < FIGURES_SIZES; r++)
+		for (unsigned w = 0; w < FIGURES_SIZES; w++)
 			if (t->bytes[r][w] > 0)
-				VIEW_APPEND(list, KEY_COUNT("read_from", insight_size_from(r)),
-					    KEY_COUNT("written_from", insight_size_from(w)),
+				SHOW_APPEND(list, KEY_COUNT("read_from", figures_size_from(r)),
+					    KEY_COUNT("written_from", figures_size_from(w)),
 					    KEY_COUNT("attempts", t->bytes[r][w]));
 	return list;
 }
@@ -215,16 +215,16 @@ static json_t *shares_json(const struct js_timeline *busy, const struct js_timel
 
 		if (step > (int64_t)last)
 			continue;
-		*at += (double)node->count[i][INSIGHT_BUSY] / (double)busy->step_us;
+		*at += (double)node->count[i][FIGURES_BUSY] / (double)busy->step_us;
 		slots = *at > slots ? *at : slots;
 	}
 	for (size_t i = first; i <= last; i++)
-		view_append(list, json_real(insight_share(at_once[i], slots)));
+		show_append(list, json_real(figures_share(at_once[i], slots)));
 	return list;
 }
 
 /* Busy slots by node and time. */
-static json_t *busy_json(const struct insight_tally *t)
+static json_t *busy_json(const struct figures_tally *t)
 {
 	struct js_timeline busy = t->timeline;
 	json_t *list = json_array();
@@ -235,7 +235,7 @@ static json_t *busy_json(const struct insight_tally *t)
 		return list;
 	for (size_t k = 0; k < t->node_n; k++)
 		if (t->node[k].heat > 0)
-			VIEW_APPEND(list, KEY_TEXT("node", t->node[k].name),
+			SHOW_APPEND(list, KEY_TEXT("node", t->node[k].name),
 				    KEY_TIME("from", (busy.first + (int64_t)first) * busy.step_us),
 				    KEY_SPAN("seconds", busy.step_us),
 				    KEY_JSON("shares",
@@ -244,128 +244,128 @@ static json_t *busy_json(const struct insight_tally *t)
 	return list;
 }
 
-static json_t *packages_json(const struct insight_packages *all)
+static json_t *packages_json(const struct figures_packages *all)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < all->n; i++)
-		VIEW_APPEND(list, KEY_TEXT("package", all->at[i].name), KEY_TEXT("version", all->at[i].version),
+		SHOW_APPEND(list, KEY_TEXT("package", all->at[i].name), KEY_TEXT("version", all->at[i].version),
 			    KEY_COUNT("attempts", all->at[i].entries), KEY_COUNT("nodes", all->at[i].nodes));
 	return list;
 }
 
-static json_t *slowest_json(const struct insight_report *r)
+static json_t *slowest_json(const struct figures_report *r)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < r->tally->slow_n; i++) {
-		const struct insight_tally_slow *s = &r->tally->slow[i];
+		const struct figures_tally_slow *s = &r->tally->slow[i];
 
-		VIEW_APPEND(list, KEY_COUNT("entry", s->entry), KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
-			    KEY_COUNT("attempt", s->attempt), KEY_TEXT("outcome", view_outcome_word(s->outcome)),
+		SHOW_APPEND(list, KEY_COUNT("entry", s->entry), KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
+			    KEY_COUNT("attempt", s->attempt), KEY_TEXT("outcome", show_outcome_word(s->outcome)),
 			    KEY_SPAN("seconds", s->us), KEY_TEXT("node", s->node));
 	}
 	return list;
 }
 
-static json_t *wasted_json(const struct insight_tally *t)
+static json_t *wasted_json(const struct figures_tally *t)
 {
-	double all = insight_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
+	double all = figures_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < t->cause_n; i++) {
-		const struct insight_tally_cause *c = &t->cause[i];
+		const struct figures_tally_cause *c = &t->cause[i];
 
-		VIEW_APPEND(list, KEY_TEXT("outcome", view_outcome_word(c->outcome)), KEY_TEXT("cause", c->words),
-			    KEY_TEXT("how", view_report_cause(c).text), KEY_COUNT("attempts", c->n),
-			    KEY_SPAN("seconds", (int64_t)c->us), KEY_REAL("share", insight_share(c->us, all), all > 0));
+		SHOW_APPEND(list, KEY_TEXT("outcome", show_outcome_word(c->outcome)), KEY_TEXT("cause", c->words),
+			    KEY_TEXT("how", show_report_cause(c).text), KEY_COUNT("attempts", c->n),
+			    KEY_SPAN("seconds", (int64_t)c->us), KEY_REAL("share", figures_share(c->us, all), all > 0));
 	}
-	return VIEW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", insight_share(wasted, all), all > 0),
+	return SHOW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", figures_share(wasted, all), all > 0),
 			   KEY_JSON("causes", list));
 }
 
-static json_t *used_json(const struct insight_report *r)
+static json_t *used_json(const struct figures_report *r)
 {
-	const struct insight_tally *t = r->tally;
+	const struct figures_tally *t = r->tally;
 	struct js_buf requested = {0};
 
-	view_report_requested(r, &requested);
-	return VIEW_OBJECT(KEY_SPAN("cpu_seconds", t->cpu_n > 0 ? (int64_t)t->cpu_us : -1),
-			   KEY_REAL("cpu_share", insight_share(t->cpu_us, t->cpu_of_us), t->cpu_of_us > 0),
+	show_report_requested(r, &requested);
+	return SHOW_OBJECT(KEY_SPAN("cpu_seconds", t->cpu_n > 0 ? (int64_t)t->cpu_us : -1),
+			   KEY_REAL("cpu_share", figures_share(t->cpu_us, t->cpu_of_us), t->cpu_of_us > 0),
 			   KEY_JSON("memory_bytes", memory_json(&t->rss_kib)),
-			   KEY_JSON("peak_bytes", memory_json(&t->peak_kib)), view_said_member("requested", &requested),
+			   KEY_JSON("peak_bytes", memory_json(&t->peak_kib)), show_said_member("requested", &requested),
 			   KEY_INT("read_bytes", (int64_t)t->read_bytes, t->bytes_n > 0),
 			   KEY_INT("write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0));
 }
 
-static json_t *next_json(const struct insight_report *r)
+static json_t *next_json(const struct figures_report *r)
 {
-	struct insight_advice a;
+	struct figures_advice a;
 	int64_t within_us;
-	uint64_t workers = insight_report_request(r, &a, &within_us);
-	const struct view_amount mem = view_sbatch_size(a.mem_kib * a.slots);
+	uint64_t workers = figures_report_request(r, &a, &within_us);
+	const struct show_amount mem = show_sbatch_size(a.mem_kib * a.slots);
 	struct js_buf script = {0};
 
 	if (!a.known)
 		return json_null();
 	if (r->wanted_us < 0 || workers > 0)
-		view_report_script(r, &script);
-	return VIEW_OBJECT(KEY_TEXT("time", view_sbatch_time(a.time_us).text), KEY_SPAN("time_seconds", a.time_us),
+		show_report_script(r, &script);
+	return SHOW_OBJECT(KEY_TEXT("time", show_sbatch_time(a.time_us).text), KEY_SPAN("time_seconds", a.time_us),
 			   KEY_SPAN("timeout_seconds", a.timeout_us), KEY_COUNT("slots", a.slots),
 			   KEY_COUNT("cpus_per_slot", a.cpus),
 			   KEY_INT("mem_bytes_per_slot", 1024 * (int64_t)a.mem_kib, a.mem_kib > 0),
 			   KEY_TEXT("mem", a.mem_kib > 0 ? mem.text : NULL), KEY_COUNT("entries", a.entries),
 			   KEY_SPAN("slot_seconds", (int64_t)a.work_us), KEY_SPAN("within_seconds", r->wanted_us),
 			   KEY_INT("workers", (int64_t)workers, workers > 0), KEY_FLAG("few", a.few),
-			   view_said_member("script", &script));
+			   show_said_member("script", &script));
 }
 
-static json_t *verdict_json(const struct insight_report *r)
+static json_t *verdict_json(const struct figures_report *r)
 {
 	struct js_buf summary = {0};
 
-	view_report_verdict(r, &summary);
-	return VIEW_OBJECT(view_said_member("summary", &summary), KEY_JSON("points", view_report_points(r)));
+	show_report_verdict(r, &summary);
+	return SHOW_OBJECT(show_said_member("summary", &summary), KEY_JSON("points", show_report_points(r)));
 }
 
 /* Why there are no figures; NULL: there are. */
-static const char *why_nothing(const struct insight_report *r, int some)
+static const char *why_nothing(const struct figures_report *r, int some)
 {
-	if (insight_attempts(r->tally->n) > 0)
+	if (figures_attempts(r->tally->n) > 0)
 		return NULL;
 	return some			? "no attempt has ended since the given time"
 	       : r->stack.s.running > 0 ? "no attempt has ended yet: the first ones are running"
 					: "nothing has run yet";
 }
 
-json_t *view_report_json(const struct insight_report *r)
+json_t *show_report_json(const struct figures_report *r)
 {
-	const struct insight_tally *t = r->tally;
+	const struct figures_tally *t = r->tally;
 	int some = r->since_us >= 0 || r->within_us >= 0;
 	struct js_buf idle = {0}, methods = {0};
 	json_t *o;
 
 	if (r->idle.alone && (r->idle.last.ended_us >= 0 || r->idle.last.job_us >= 0))
-		view_idle(&idle, &r->idle);
-	view_report_methods(r, &methods);
-	o = VIEW_OBJECT(
-		KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", view_stack_state(&r->stack.s)),
-		KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("verdict", verdict_json(r)),
-		view_said_member("idle", &idle), KEY_TEXT("nothing", why_nothing(r, some)),
+		show_idle(&idle, &r->idle);
+	show_report_methods(r, &methods);
+	o = SHOW_OBJECT(
+		KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", show_stack_state(&r->stack.s)),
+		KEY_FLAG("so_far", figures_report_so_far(r)), KEY_JSON("verdict", verdict_json(r)),
+		show_said_member("idle", &idle), KEY_TEXT("nothing", why_nothing(r, some)),
 		KEY_TEXT("restriction",
 			 some ? "only attempts that ended since the given time are counted below" : NULL),
-		KEY_JSON("entries", VIEW_OBJECT(KEY_COUNTS(&r->stack.s))), KEY_JSON("attempts", attempts_json(t)),
+		KEY_JSON("entries", SHOW_OBJECT(KEY_COUNTS(&r->stack.s))), KEY_JSON("attempts", attempts_json(t)),
 		KEY_JSON("users", users_json(t)), KEY_FLAG("more_users", t->more_users), KEY_TIME("from", t->first_us),
 		KEY_TIME("to", t->last_us), KEY_SPAN("seconds", t->first_us >= 0 ? t->last_us - t->first_us : -1),
 		KEY_JSON("durations", durations_json(&t->done_us)), KEY_JSON("throughput", throughput_json(r)),
 		KEY_JSON("busy", busy_json(t)), KEY_JSON("nodes", nodes_json(t)), KEY_JSON("hours", hours_json(t)),
 		KEY_JSON("file_systems", facts_json(r, JOBSTACK_FACT_MOUNT)),
 		KEY_JSON("programs", facts_json(r, JOBSTACK_FACT_PROGRAM)), KEY_JSON("slowest", slowest_json(r)),
-		KEY_JSON("wasted", wasted_json(t)), KEY_JSON("failures", view_failures_json(&r->failures)),
+		KEY_JSON("wasted", wasted_json(t)), KEY_JSON("failures", show_failures_json(&r->failures)),
 		KEY_JSON("used", used_json(r)), KEY_JSON("bytes", bytes_json(t)),
 		KEY_JSON("packages", packages_json(&r->packages)), KEY_COUNT("more_packages", r->packages.more),
-		KEY_JSON("advice", view_report_advice(r)), KEY_JSON("next", next_json(r)),
-		view_said_member("methods", &methods));
+		KEY_JSON("advice", show_report_advice(r)), KEY_JSON("next", next_json(r)),
+		show_said_member("methods", &methods));
 	set_left_out(o, r->share);
 	return o;
 }

@@ -24,13 +24,13 @@ struct text {
 	const json_t *r;
 	struct js_buf *out;
 	unsigned columns;
-	struct view_page page;
+	struct show_page page;
 };
 
 static void add_heading(const struct text *t, const char *words)
 {
 	js_buf_char(t->out, '\n');
-	view_paint(t->out, t->page.colours, VIEW_BOLD, words);
+	show_paint(t->out, t->page.colours, SHOW_BOLD, words);
 }
 
 static void begin_report_line(const struct text *t, const char *name)
@@ -38,9 +38,9 @@ static void begin_report_line(const struct text *t, const char *name)
 	js_buf_printf(t->out, "  %-11s", name);
 }
 
-static struct view_amount took(const json_t *o, const char *key)
+static struct show_amount took(const json_t *o, const char *key)
 {
-	return view_number(VIEW_TOOK, view_get_number(o, key));
+	return show_number(SHOW_TOOK, show_get_number(o, key));
 }
 
 /* ----------------------------------------------------------------------------------------------- who, when, what */
@@ -50,20 +50,20 @@ static void add_counts(const struct text *t, const json_t *o, int coloured)
 {
 	static const struct {
 		const char *key;
-		enum view_colour colour;
-	} count[] = {{"done", VIEW_GREEN},	  {"failed", VIEW_PLAIN},  {"lost", VIEW_PLAIN},
-		     {"interrupted", VIEW_PLAIN}, {"dead", VIEW_RED},	   {"running", VIEW_PLAIN},
-		     {"ready", VIEW_PLAIN},	  {"waiting", VIEW_PLAIN}, {"held", VIEW_PLAIN},
-		     {"cancelled", VIEW_YELLOW},  {"moved", VIEW_PLAIN},   {"pruned", VIEW_PLAIN}};
+		enum show_colour colour;
+	} count[] = {{"done", SHOW_GREEN},	  {"failed", SHOW_PLAIN},  {"lost", SHOW_PLAIN},
+		     {"interrupted", SHOW_PLAIN}, {"dead", SHOW_RED},	   {"running", SHOW_PLAIN},
+		     {"ready", SHOW_PLAIN},	  {"waiting", SHOW_PLAIN}, {"held", SHOW_PLAIN},
+		     {"cancelled", SHOW_YELLOW},  {"moved", SHOW_PLAIN},   {"pruned", SHOW_PLAIN}};
 	const char *before = ": ";
 	char words[64];
 
 	for (size_t i = 0; i < sizeof(count) / sizeof(count[0]); i++) {
-		if (view_get_number(o, count[i].key) <= 0)
+		if (show_get_number(o, count[i].key) <= 0)
 			continue;
-		(void)snprintf(words, sizeof(words), "%.0f %s", view_get_number(o, count[i].key), count[i].key);
+		(void)snprintf(words, sizeof(words), "%.0f %s", show_get_number(o, count[i].key), count[i].key);
 		js_buf_str(t->out, before);
-		view_paint(t->out, t->page.colours && coloured, count[i].colour, words);
+		show_paint(t->out, t->page.colours && coloured, count[i].colour, words);
 		before = ", ";
 	}
 }
@@ -71,10 +71,10 @@ static void add_counts(const struct text *t, const json_t *o, int coloured)
 static void add_attempts_line(const struct text *t)
 {
 	const json_t *attempts = json_object_get(t->r, "attempts");
-	double n = view_get_number(attempts, "entries");
+	double n = show_get_number(attempts, "entries");
 
 	begin_report_line(t, "attempts");
-	js_buf_printf(t->out, "%.0f", view_get_number(attempts, "all"));
+	js_buf_printf(t->out, "%.0f", show_get_number(attempts, "all"));
 	add_counts(t, attempts, 0);
 	js_buf_printf(t->out, "; of %.0f %s\n", n, n == 1 ? "entry" : "entries");
 }
@@ -87,30 +87,30 @@ static void add_users_and_time(const struct text *t)
 		begin_report_line(t, "users");
 	for (size_t i = 0; i < json_array_size(users); i++) {
 		js_buf_str(t->out, i > 0 ? ", " : "");
-		view_get_name(json_array_get(users, i), "user", t->out);
+		show_get_name(json_array_get(users, i), "user", t->out);
 	}
 	if (json_array_size(users) > 0)
 		js_buf_str(t->out, json_is_true(json_object_get(t->r, "more_users")) ? " and others\n" : "\n");
 	begin_report_line(t, "time");
-	js_buf_printf(t->out, "%s to %s UTC (%s)\n", view_start(t->r, "from").text, view_start(t->r, "to").text,
+	js_buf_printf(t->out, "%s to %s UTC (%s)\n", show_start(t->r, "from").text, show_start(t->r, "to").text,
 		      took(t->r, "seconds").text);
 }
 
 static void add_report_head(const struct text *t)
 {
 	const json_t *entries = json_object_get(t->r, "entries");
-	const char *left_out = view_get_text(t->r, "left_out_words"), *idle = view_get_text(t->r, "idle");
+	const char *left_out = show_get_text(t->r, "left_out_words"), *idle = show_get_text(t->r, "idle");
 	struct js_buf title = {0};
 
-	js_buf_printf(&title, "%s (%s)%s", view_get_text(t->r, "stack"), view_get_text(t->r, "state"),
+	js_buf_printf(&title, "%s (%s)%s", show_get_text(t->r, "stack"), show_get_text(t->r, "state"),
 		      json_is_true(json_object_get(t->r, "so_far")) ? ", so far" : "");
-	view_paint(t->out, t->page.colours, VIEW_BOLD, title.data != NULL ? title.data : "");
+	show_paint(t->out, t->page.colours, SHOW_BOLD, title.data != NULL ? title.data : "");
 	js_buf_free(&title);
 	js_buf_char(t->out, '\n');
 	if (*left_out != '\0')
 		js_buf_printf(t->out, "  %s\n", left_out);
 	begin_report_line(t, "entries");
-	js_buf_printf(t->out, "%.0f", view_get_number(entries, "pushed"));
+	js_buf_printf(t->out, "%.0f", show_get_number(entries, "pushed"));
 	add_counts(t, entries, 1);
 	js_buf_char(t->out, '\n');
 	if (*idle != '\0') {
@@ -129,8 +129,8 @@ static void add_points(const struct text *t)
 		const json_t *one = json_array_get(points, i);
 
 		js_buf_reset(&line);
-		js_buf_printf(&line, "%s: %s", view_get_text(one, "head"), view_get_text(one, "text"));
-		view_wrap(t->out, line.data != NULL ? line.data : "", t->columns);
+		js_buf_printf(&line, "%s: %s", show_get_text(one, "head"), show_get_text(one, "text"));
+		show_wrap(t->out, line.data != NULL ? line.data : "", t->columns);
 		js_buf_char(t->out, '\n');
 	}
 	js_buf_free(&line);
@@ -138,21 +138,21 @@ static void add_points(const struct text *t)
 
 /* ------------------------------------------------------------------------------------------------------- figures */
 
-void view_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out)
+void show_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out)
 {
 	unsigned width = columns > 60 ? columns - 40 : columns > 40 ? 20 : 8;
-	double most = view_largest(histogram, "done"), n;
+	double most = show_largest(histogram, "done"), n;
 	int begun = 0;
 
 	for (size_t i = 0; i < json_array_size(histogram); i++) {
 		const json_t *bar = json_array_get(histogram, i);
 
-		n = view_get_number(bar, "done");
+		n = show_get_number(bar, "done");
 		begun |= n > 0;
 		if (!begun)
 			continue;
 		js_buf_printf(out, "  from %-12s%9.0f%s", took(bar, "from").text, n, n > 0 ? "  " : "");
-		view_bar(out, width, n, most);
+		show_bar(out, width, n, most);
 		js_buf_char(out, '\n');
 	}
 }
@@ -160,7 +160,7 @@ void view_histogram_text(const json_t *histogram, unsigned columns, struct js_bu
 static void add_durations(const struct text *t)
 {
 	const json_t *d = json_object_get(t->r, "durations");
-	double n = view_get_number(d, "done");
+	double n = show_get_number(d, "done");
 
 	if (n == 0)
 		return;
@@ -171,7 +171,7 @@ static void add_durations(const struct text *t)
 			      took(d, "p90").text, took(d, "p99").text, took(d, "max").text);
 	js_buf_printf(t->out, "%s\n", took(d, "mean").text);
 	if (n > 1)
-		view_histogram_text(json_object_get(d, "histogram"), t->columns, t->out);
+		show_histogram_text(json_object_get(d, "histogram"), t->columns, t->out);
 }
 
 /* The tables.  Each is shown if its list has at least LEAST objects, of which MOST are listed (0: all).  Behind the
@@ -180,17 +180,17 @@ static void add_durations(const struct text *t)
 struct table {
 	const char *list, *heading, *note;
 	size_t least, most;
-	struct view_row_column column[TABLE_COLUMNS];
+	struct show_row_column column[TABLE_COLUMNS];
 };
 #define SPREAD                                                                                                         \
-	{{"MEAN", 1, 4, 0}, "mean", VIEW_TOOK}, {{"CV", 1, 3, 0}, "time_cv", VIEW_RATIO},                              \
-		{{"BYTES/S", 1, 2, 0}, "bytes_per_second", VIEW_SIZE},                                                 \
+	{{"MEAN", 1, 4, 0}, "mean", SHOW_TOOK}, {{"CV", 1, 3, 0}, "time_cv", SHOW_RATIO},                              \
+		{{"BYTES/S", 1, 2, 0}, "bytes_per_second", SHOW_SIZE},                                                 \
 	{                                                                                                              \
-		{"CV", 1, 1, 0}, "bytes_cv", VIEW_RATIO                                                                \
+		{"CV", 1, 1, 0}, "bytes_cv", SHOW_RATIO                                                                \
 	}
 #define FACT(name)                                                                                                     \
-	{{name, 0, 0, 12}, "name", VIEW_NAME}, {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},                        \
-		{{"NOT DONE", 1, 5, 0}, "not_done", VIEW_FAULTS}, {{"TOTAL TIME", 1, 6, 0}, "seconds", VIEW_TOOK},     \
+	{{name, 0, 0, 12}, "name", SHOW_NAME}, {{"ATTEMPTS", 1, 0, 0}, "attempts", SHOW_COUNT},                        \
+		{{"NOT DONE", 1, 5, 0}, "not_done", SHOW_FAULTS}, {{"TOTAL TIME", 1, 6, 0}, "seconds", SHOW_TOOK},     \
 		SPREAD
 
 static const struct table over_time = {"throughput",
@@ -198,33 +198,33 @@ static const struct table over_time = {"throughput",
 				       "",
 				       2,
 				       0,
-				       {{{"FROM", 0, 0, 0}, "from", VIEW_START},
-					{{"DONE", 1, 0, 0}, "done", VIEW_COUNT},
-					{{"NOT DONE", 1, 6, 0}, "not_done", VIEW_FAULTS},
-					{{"RUNNING", 1, 5, 0}, "running", VIEW_TENTHS},
-					{{"LEFT", 1, 3, 0}, "left", VIEW_COUNT},
-					{{"WORKERS", 1, 4, 0}, "workers", VIEW_TENTHS},
-					{{"", 0, 1, 0}, "done", VIEW_BAR}}};
+				       {{{"FROM", 0, 0, 0}, "from", SHOW_START},
+					{{"DONE", 1, 0, 0}, "done", SHOW_COUNT},
+					{{"NOT DONE", 1, 6, 0}, "not_done", SHOW_FAULTS},
+					{{"RUNNING", 1, 5, 0}, "running", SHOW_TENTHS},
+					{{"LEFT", 1, 3, 0}, "left", SHOW_COUNT},
+					{{"WORKERS", 1, 4, 0}, "workers", SHOW_TENTHS},
+					{{"", 0, 1, 0}, "done", SHOW_BAR}}};
 static const struct table nodes = {"nodes",
 				   "nodes",
 				   " (MEAN of done entries; SLOTS per worker; BUSY: average commands at once)\n",
 				   1,
 				   NODES,
-				   {{{"NODE", 0, 0, 8}, "node", VIEW_NAME},
-				    {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
-				    {{"FAILED", 1, 5, 0}, "failed", VIEW_FAULTS},
-				    {{"LOST", 1, 3, 0}, "lost", VIEW_FAULTS},
-				    {{"INTERRUPTED", 1, 1, 0}, "interrupted", VIEW_COUNT},
-				    {{"MEAN", 1, 4, 0}, "mean_done", VIEW_TOOK},
-				    {{"SLOTS", 1, 2, 0}, "slots", VIEW_NUMBER},
-				    {{"BUSY", 1, 2, 0}, "busy", VIEW_TENTHS}}};
+				   {{{"NODE", 0, 0, 8}, "node", SHOW_NAME},
+				    {{"ATTEMPTS", 1, 0, 0}, "attempts", SHOW_COUNT},
+				    {{"FAILED", 1, 5, 0}, "failed", SHOW_FAULTS},
+				    {{"LOST", 1, 3, 0}, "lost", SHOW_FAULTS},
+				    {{"INTERRUPTED", 1, 1, 0}, "interrupted", SHOW_COUNT},
+				    {{"MEAN", 1, 4, 0}, "mean_done", SHOW_TOOK},
+				    {{"SLOTS", 1, 2, 0}, "slots", SHOW_NUMBER},
+				    {{"BUSY", 1, 2, 0}, "busy", SHOW_TENTHS}}};
 static const struct table hours = {
 	"hours",
 	"hours of the day",
 	" (UTC, by start; " CV_MEANS ")\n",
 	2,
 	0,
-	{{{"HOUR", 0, 0, 0}, "hour", VIEW_HOUR}, {{"DONE", 1, 0, 0}, "done", VIEW_COUNT}, SPREAD}};
+	{{{"HOUR", 0, 0, 0}, "hour", SHOW_HOUR}, {{"DONE", 1, 0, 0}, "done", SHOW_COUNT}, SPREAD}};
 static const struct table file_systems = {"file_systems",	"file systems", " (" CV_MEANS ")\n", 2, 0,
 					  {FACT("FILE SYSTEM")}};
 static const struct table programs = {"programs",	"programs and their versions", " (" CV_MEANS ")\n", 2, 0,
@@ -234,29 +234,29 @@ static const struct table slowest = {"slowest",
 				     "",
 				     2,
 				     0,
-				     {{{"TOOK", 1, 0, 0}, "seconds", VIEW_TOOK},
-				      {{"ENTRY", 1, 0, 0}, "entry", VIEW_COUNT},
-				      {{"OUTCOME", 0, 2, 0}, "outcome", VIEW_OUTCOME},
-				      {{"NODE", 0, 1, 8}, "node", VIEW_NAME},
-				      {{"DATAPATH", 0, 0, 12}, "datapath", VIEW_NAME}}};
+				     {{{"TOOK", 1, 0, 0}, "seconds", SHOW_TOOK},
+				      {{"ENTRY", 1, 0, 0}, "entry", SHOW_COUNT},
+				      {{"OUTCOME", 0, 2, 0}, "outcome", SHOW_OUTCOME},
+				      {{"NODE", 0, 1, 8}, "node", SHOW_NAME},
+				      {{"DATAPATH", 0, 0, 12}, "datapath", SHOW_NAME}}};
 static const struct table causes = {"causes",
 				    "wasted: ",
 				    "",
 				    1,
 				    0,
-				    {{{"CAUSE", 0, 0, 10}, "how", VIEW_NAME},
-				     {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
-				     {{"TIME", 1, 0, 0}, "seconds", VIEW_TOOK},
-				     {{"SHARE", 1, 1, 0}, "share", VIEW_SHARE}}};
+				    {{{"CAUSE", 0, 0, 10}, "how", SHOW_NAME},
+				     {{"ATTEMPTS", 1, 0, 0}, "attempts", SHOW_COUNT},
+				     {{"TIME", 1, 0, 0}, "seconds", SHOW_TOOK},
+				     {{"SHARE", 1, 1, 0}, "share", SHOW_SHARE}}};
 static const struct table packages = {"packages",
 				      "Python packages\n",
 				      "",
 				      1,
 				      0,
-				      {{{"PACKAGE", 0, 0, 10}, "package", VIEW_NAME},
-				       {{"VERSION", 0, 1, 0}, "version", VIEW_NAME},
-				       {{"ATTEMPTS", 1, 0, 0}, "attempts", VIEW_COUNT},
-				       {{"NODES", 1, 1, 0}, "nodes", VIEW_COUNT}}};
+				      {{{"PACKAGE", 0, 0, 10}, "package", SHOW_NAME},
+				       {{"VERSION", 0, 1, 0}, "version", SHOW_NAME},
+				       {{"ATTEMPTS", 1, 0, 0}, "attempts", SHOW_COUNT},
+				       {{"NODES", 1, 1, 0}, "nodes", SHOW_COUNT}}};
 
 /* Begins TABLE, which is in FROM, if it is to be shown.  Then returns its list, else NULL. */
 static const json_t *begin_table(const struct text *t, const json_t *from, const struct table *table)
@@ -276,7 +276,7 @@ static void write_table(const struct text *t, const json_t *list, const struct t
 
 	while (n < TABLE_COLUMNS && table->column[n].key != NULL)
 		n++;
-	view_rows(list, table->column, n, table->most, &t->page);
+	show_rows(list, table->column, n, table->most, &t->page);
 }
 
 static void add_table(const struct text *t, const struct table *table)
@@ -294,7 +294,7 @@ static void add_over_time(const struct text *t)
 	if (list == NULL)
 		return;
 	js_buf_printf(t->out, " (%s per line; RUNNING and WORKERS are averages)\n",
-		      view_whole(llround(1e6 * view_get_number(json_array_get(list, 0), "seconds"))).text);
+		      show_whole(llround(1e6 * show_get_number(json_array_get(list, 0), "seconds"))).text);
 	write_table(t, list, &over_time);
 }
 
@@ -302,12 +302,12 @@ static void add_waste(const struct text *t)
 {
 	const json_t *w = json_object_get(t->r, "wasted"), *attempts = json_object_get(t->r, "attempts");
 	const json_t *list = begin_table(t, w, &causes);
-	double unknown = view_get_number(attempts, "time_not_known");
+	double unknown = show_get_number(attempts, "time_not_known");
 
 	if (list == NULL)
 		return;
 	js_buf_printf(t->out, "%s of the %s that all commands took together (%.1f %%)\n", took(w, "seconds").text,
-		      took(attempts, "seconds").text, 100 * fmax(0, view_get_number(w, "share")));
+		      took(attempts, "seconds").text, 100 * fmax(0, show_get_number(w, "share")));
 	write_table(t, list, &causes);
 	if (unknown > 0)
 		js_buf_printf(t->out, "  (the duration of %.0f of them is unknown)\n", unknown);
@@ -320,17 +320,17 @@ static void add_failures(const struct text *t)
 	if (json_array_size(list) == 0)
 		return;
 	add_heading(t, "dead entries");
-	js_buf_printf(t->out, " (`jobstack requeue -s %s` retries them)\n", view_get_text(t->r, "stack"));
-	view_failures_rows(list, &t->page);
+	js_buf_printf(t->out, " (`jobstack requeue -s %s` retries them)\n", show_get_text(t->r, "stack"));
+	show_failures_rows(list, &t->page);
 }
 
 static void add_memory_line(const struct text *t, const char *name, const json_t *memory, const char *of)
 {
-	if (view_get_number(memory, "attempts") <= 0)
+	if (show_get_number(memory, "attempts") <= 0)
 		return;
 	begin_report_line(t, name);
-	js_buf_printf(t->out, "p50 %s, p99 %s, largest %s %s\n", view_size(view_get_number(memory, "p50")).text,
-		      view_size(view_get_number(memory, "p99")).text, view_size(view_get_number(memory, "max")).text,
+	js_buf_printf(t->out, "p50 %s, p99 %s, largest %s %s\n", show_size(show_get_number(memory, "p50")).text,
+		      show_size(show_get_number(memory, "p99")).text, show_size(show_get_number(memory, "max")).text,
 		      of);
 }
 
@@ -338,46 +338,46 @@ static void add_usage(const struct text *t)
 {
 	const json_t *u = json_object_get(t->r, "used");
 	const json_t *memory = json_object_get(u, "memory_bytes");
-	double cpu = view_get_number(u, "cpu_seconds"), bytes = view_get_number(u, "read_bytes");
-	const char *requested = view_get_text(u, "requested");
+	double cpu = show_get_number(u, "cpu_seconds"), bytes = show_get_number(u, "read_bytes");
+	const char *requested = show_get_text(u, "requested");
 
-	if (cpu < 0 && bytes < 0 && view_get_number(memory, "attempts") <= 0)
+	if (cpu < 0 && bytes < 0 && show_get_number(memory, "attempts") <= 0)
 		return;
 	add_heading(t, "resources used\n");
 	if (cpu >= 0) {
 		begin_report_line(t, "CPU time");
 		js_buf_printf(t->out, "%s, %.0f %% of the slots' time\n", took(u, "cpu_seconds").text,
-			      100 * fmax(0, view_get_number(u, "cpu_share")));
+			      100 * fmax(0, show_get_number(u, "cpu_share")));
 	}
 	add_memory_line(t, "memory", memory, "(largest process)");
 	add_memory_line(t, "", json_object_get(u, "peak_bytes"),
 			"(all processes, without mapped files; commands over 1 s)");
 	if (*requested != '\0') {
 		js_buf_str(t->out, "  ");
-		view_wrap(t->out, requested, t->columns);
+		show_wrap(t->out, requested, t->columns);
 		js_buf_char(t->out, '\n');
 	}
 	if (bytes >= 0) {
 		begin_report_line(t, "files");
-		js_buf_printf(t->out, "read %s, wrote %s\n", view_size(bytes).text,
-			      view_size(view_get_number(u, "write_bytes")).text);
+		js_buf_printf(t->out, "read %s, wrote %s\n", show_size(bytes).text,
+			      show_size(show_get_number(u, "write_bytes")).text);
 	}
 }
 
 static void add_packages(const struct text *t)
 {
-	double more = view_get_number(t->r, "more_packages");
+	double more = show_get_number(t->r, "more_packages");
 
 	add_table(t, &packages);
 	if (json_array_size(json_object_get(t->r, "packages")) > 0 && more > 0)
 		js_buf_printf(t->out, "  and %.0f more\n", more);
 }
 
-void view_report_text(const json_t *r, unsigned columns, int colours, struct js_buf *out)
+void show_report_text(const json_t *r, unsigned columns, int colours, struct js_buf *out)
 {
 	const struct text t = {
 		r, out, columns == 0 ? COLUMNS : columns, {.out = out, .columns = columns, .colours = colours}};
-	const char *nothing = view_get_text(r, "nothing"), *some = view_get_text(r, "restriction");
+	const char *nothing = show_get_text(r, "nothing"), *some = show_get_text(r, "restriction");
 	const json_t *advice = json_object_get(r, "advice");
 
 	add_report_head(&t);

@@ -22,44 +22,44 @@
 /* Appends a sentence under its head, and frees it. */
 static void add_point(json_t *points, const char *head, struct js_buf *text)
 {
-	VIEW_APPEND(points, KEY_TEXT("head", head), view_said_member("text", text));
+	SHOW_APPEND(points, KEY_TEXT("head", head), show_said_member("text", text));
 }
 
 static void add_name(struct js_buf *out, const char *name)
 {
-	view_safe(out, name, strlen(name));
+	show_safe(out, name, strlen(name));
 }
 
-struct view_amount view_report_cause(const struct insight_tally_cause *c)
+struct show_amount show_report_cause(const struct figures_tally_cause *c)
 {
-	struct view_amount a;
+	struct show_amount a;
 
-	(void)snprintf(a.text, sizeof(a.text), "%s%s%s", c->outcome < 0 ? "" : view_outcome_word(c->outcome),
+	(void)snprintf(a.text, sizeof(a.text), "%s%s%s", c->outcome < 0 ? "" : show_outcome_word(c->outcome),
 		       c->outcome < 0 ? "" : ": ", c->words);
 	return a;
 }
 
-static void add_pace_point(const struct insight_report *r, json_t *points)
+static void add_pace_point(const struct figures_report *r, json_t *points)
 {
 	struct js_buf out = {0};
 
 	if (r->pace.rate <= 0)
 		return;
-	js_buf_printf(&out, "%s", view_rate(r->pace.rate, " files").text);
+	js_buf_printf(&out, "%s", show_rate(r->pace.rate, " files").text);
 	if (r->pace.eta_us > 0)
-		js_buf_printf(&out, ". It ends in about %s", view_eta(&r->pace).text);
+		js_buf_printf(&out, ". It ends in about %s", show_eta(&r->pace).text);
 	js_buf_char(&out, '.');
 	add_point(points, "Speed", &out);
 }
 
 /* " exit 3, such as "bad magic", all on n3 (for example entry 561)." */
-static void add_failure(const struct insight_failure *f, struct js_buf *out)
+static void add_failure(const struct figures_failure *f, struct js_buf *out)
 {
 	int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
 
 	js_buf_char(out, ' ');
 	if (!words || quoted || f->f.cause != JOBSTACK_CAUSE_KILLED) /* "killed by alice" says it all */
-		js_buf_str(out, view_failure_how(&f->f).text);
+		js_buf_str(out, show_failure_how(&f->f).text);
 	if (quoted)
 		js_buf_str(out, ", such as \"");
 	else if (words)
@@ -67,7 +67,7 @@ static void add_failure(const struct insight_failure *f, struct js_buf *out)
 	if (quoted || words)
 		add_name(out, quoted ? f->example : f->reason);
 	js_buf_str(out, quoted ? "\"" : "");
-	view_version_only(out, f->program);
+	show_version_only(out, f->program);
 	if (f->node[0] != '\0') {
 		js_buf_str(out, f->f.count > 1 ? ", all on " : ", on ");
 		add_name(out, f->node);
@@ -75,9 +75,9 @@ static void add_failure(const struct insight_failure *f, struct js_buf *out)
 	js_buf_printf(out, " (%sentry %" PRIu64 ").", f->f.count > 1 ? "for example " : "", f->f.entry);
 }
 
-static void add_wrong_point(const struct insight_report *r, json_t *points)
+static void add_wrong_point(const struct figures_report *r, json_t *points)
 {
-	const struct insight_tally *t = r->tally;
+	const struct figures_tally *t = r->tally;
 	size_t shown = r->failures.n < FAILURES ? r->failures.n : FAILURES;
 	struct js_buf out = {0};
 
@@ -89,11 +89,11 @@ static void add_wrong_point(const struct insight_report *r, json_t *points)
 	else
 		js_buf_printf(&out,
 			      "%" PRIu64 " of %" PRIu64 " attempts were not done. Most of their time went into \"%s\".",
-			      insight_attempts(t->n) - t->n[JOBSTACK_DONE], insight_attempts(t->n),
-			      view_report_cause(&t->cause[0]).text);
+			      figures_attempts(t->n) - t->n[JOBSTACK_DONE], figures_attempts(t->n),
+			      show_report_cause(&t->cause[0]).text);
 	for (size_t i = 0; i < shown; i++) {
 		if (r->failures.n > 1)
-			js_buf_printf(&out, " %" PRIu64 " %s:", VIEW_ENTRIES(r->failures.group[i].f.count));
+			js_buf_printf(&out, " %" PRIu64 " %s:", SHOW_ENTRIES(r->failures.group[i].f.count));
 		add_failure(&r->failures.group[i], &out);
 	}
 	if (r->failures.n > shown)
@@ -101,14 +101,14 @@ static void add_wrong_point(const struct insight_report *r, json_t *points)
 	add_point(points, "What went wrong", &out);
 }
 
-static void add_node_point(const struct insight_tally *t, const struct insight_tally_node *n, json_t *points)
+static void add_node_point(const struct figures_tally *t, const struct figures_tally_node *n, json_t *points)
 {
 	uint64_t bad = n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST], elsewhere = 0;
 	double done = 0, us = 0;
 	struct js_buf out = {0};
 
 	for (size_t i = 0; i < t->node_n; i++) {
-		const struct insight_tally_node *other = &t->node[i];
+		const struct figures_tally_node *other = &t->node[i];
 
 		if (other == n)
 			continue;
@@ -120,16 +120,16 @@ static void add_node_point(const struct insight_tally *t, const struct insight_t
 	if (n->fails)
 		js_buf_printf(&out,
 			      ". %" PRIu64 " of %" PRIu64 " attempts failed%s there, elsewhere %" PRIu64 " of %" PRIu64,
-			      bad, insight_attempts(n->n), t->n[JOBSTACK_LOST] > 0 ? " or were lost" : "", elsewhere,
-			      insight_attempts(t->n) - insight_attempts(n->n));
+			      bad, figures_attempts(n->n), t->n[JOBSTACK_LOST] > 0 ? " or were lost" : "", elsewhere,
+			      figures_attempts(t->n) - figures_attempts(n->n));
 	if (n->slow && done > 0)
-		js_buf_printf(&out, ". Done attempts took %s on average, elsewhere %s", view_took(n->took.mean).text,
-			      view_took(us / done).text);
+		js_buf_printf(&out, ". Done attempts took %s on average, elsewhere %s", show_took(n->took.mean).text,
+			      show_took(us / done).text);
 	js_buf_char(&out, '.');
 	add_point(points, n->fails ? "Bad node" : "Slow node", &out);
 }
 
-static void add_node_points(const struct insight_tally *t, json_t *points)
+static void add_node_points(const struct figures_tally *t, json_t *points)
 {
 	struct js_buf out = {0};
 	size_t bad = 0;
@@ -146,71 +146,71 @@ static void add_node_points(const struct insight_tally *t, json_t *points)
 	}
 }
 
-static void add_request_point(const struct insight_report *r, json_t *points)
+static void add_request_point(const struct figures_report *r, json_t *points)
 {
-	const struct insight_advice *a = &r->advice;
+	const struct figures_advice *a = &r->advice;
 	struct js_buf out = {0};
 	uint64_t n;
 
 	if (!a->known)
 		return;
-	n = view_report_options(r, " ", &out);
+	n = show_report_options(r, " ", &out);
 	if (n > 0) /* (no full stop follows an option, so that it can be copied) */
-		js_buf_printf(&out, " (%" PRIu64 " %s %s take about %s).", VIEW_ENTRIES(a->entries),
+		js_buf_printf(&out, " (%" PRIu64 " %s %s take about %s).", SHOW_ENTRIES(a->entries),
 			      a->are_left ? "that are left" : "like these",
-			      view_whole(insight_advice_takes(a, n)).text);
+			      show_whole(figures_advice_takes(a, n)).text);
 	add_point(points, "Request next time", &out);
 }
 
 /* What took longest, and what was wasted. */
-static void add_time_points(const struct insight_report *r, json_t *points)
+static void add_time_points(const struct figures_report *r, json_t *points)
 {
-	const struct insight_tally *t = r->tally;
-	double all = insight_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
+	const struct figures_tally *t = r->tally;
+	double all = figures_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
 	struct js_buf out = {0}, name = {0};
 
 	if (t->slow_n > 1) {
 		js_buf_printf(&out, "entry %" PRIu64, t->slow[0].entry);
-		view_safe(&name, r->slow[0].data, r->slow[0].len);
+		show_safe(&name, r->slow[0].data, r->slow[0].len);
 		if (name.len > 0) {
 			js_buf_str(&out, " (");
-			view_cut_inside(&out, name.data, name.len, LONGEST, 1);
+			show_cut_inside(&out, name.data, name.len, LONGEST, 1);
 			js_buf_char(&out, ')');
 		}
-		js_buf_printf(&out, " took %s on ", view_took((double)t->slow[0].us).text);
+		js_buf_printf(&out, " took %s on ", show_took((double)t->slow[0].us).text);
 		add_name(&out, t->slow[0].node);
 		js_buf_char(&out, '.');
 		add_point(points, "Slowest", &out);
 	}
 	js_buf_free(&name);
 	if (wasted > 0) {
-		js_buf_printf(&out, "%s of the %s that all commands took together (%.1f %%).", view_took(wasted).text,
-			      view_took(all).text, 100 * insight_share(wasted, all));
+		js_buf_printf(&out, "%s of the %s that all commands took together (%.1f %%).", show_took(wasted).text,
+			      show_took(all).text, 100 * figures_share(wasted, all));
 		add_point(points, "Wasted", &out);
 	}
 }
 
-static void add_program_point(const struct insight_report *r, json_t *points)
+static void add_program_point(const struct figures_report *r, json_t *points)
 {
-	size_t n = insight_facts_count(&r->facts, JOBSTACK_FACT_PROGRAM);
+	size_t n = figures_facts_count(&r->facts, JOBSTACK_FACT_PROGRAM);
 	struct js_buf out = {0};
 
 	if (n > 1)
 		js_buf_printf(&out, "%zu versions, see below", n);
 	for (size_t i = 0; i < r->facts.n && n == 1; i++)
 		if (r->facts.at[i].f.kind == JOBSTACK_FACT_PROGRAM)
-			view_version_short(&out, r->facts.at[i].f.text);
+			show_version_short(&out, r->facts.at[i].f.text);
 	js_buf_char(&out, '.');
 	if (n > 0)
 		add_point(points, "Program", &out);
 	js_buf_free(&out);
 }
 
-json_t *view_report_points(const struct insight_report *r)
+json_t *show_report_points(const struct figures_report *r)
 {
 	json_t *points = json_array();
 
-	if (insight_attempts(r->tally->n) == 0)
+	if (figures_attempts(r->tally->n) == 0)
 		return points;
 	add_pace_point(r, points);
 	add_wrong_point(r, points);
@@ -222,17 +222,17 @@ json_t *view_report_points(const struct insight_report *r)
 }
 
 /* "3 of 40 entries are left" and the like: what a person wants to know first. */
-void view_report_verdict(const struct insight_report *r, struct js_buf *out)
+void show_report_verdict(const struct figures_report *r, struct js_buf *out)
 {
 	const struct jobstack_status *s = &r->stack.s;
-	double all = insight_time(r->tally->us), wasted = all - r->tally->us[JOBSTACK_DONE];
+	double all = figures_time(r->tally->us), wasted = all - r->tally->us[JOBSTACK_DONE];
 
-	if (insight_report_so_far(r))
-		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " %s left. ", insight_stack_left(s),
-			      VIEW_ENTRIES(s->pushed));
+	if (figures_report_so_far(r))
+		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " %s left. ", figures_stack_left(s),
+			      SHOW_ENTRIES(s->pushed));
 	else
 		js_buf_str(out, "Finished. ");
-	js_buf_printf(out, "%" PRIu64 " %s done", s->done + s->pruned, view_are(s->done + s->pruned));
+	js_buf_printf(out, "%" PRIu64 " %s done", s->done + s->pruned, show_are(s->done + s->pruned));
 	if (s->dead > 0)
 		js_buf_printf(out, ", %" PRIu64 " dead: `jobstack requeue -s %s` retries %s", s->dead, r->stack.name,
 			      s->dead == 1 ? "it" : "them");
@@ -240,24 +240,24 @@ void view_report_verdict(const struct insight_report *r, struct js_buf *out)
 		js_buf_printf(out, ", %" PRIu64 " cancelled", s->cancelled);
 	js_buf_char(out, '.');
 	if (wasted > 0)
-		js_buf_printf(out, " %.1f %% of the commands' time was wasted.", 100 * insight_share(wasted, all));
+		js_buf_printf(out, " %.1f %% of the commands' time was wasted.", 100 * figures_share(wasted, all));
 }
 
-void view_report_methods(const struct insight_report *r, struct js_buf *out)
+void show_report_methods(const struct figures_report *r, struct js_buf *out)
 {
 	static const char *const heading[] = {[JOBSTACK_FACT_PROGRAM] = "Program:",
 					      [JOBSTACK_FACT_MOUNT] = "Files on:",
 					      [JOBSTACK_FACT_PLATFORM] = "Platform:"};
-	const struct insight_tally *t = r->tally;
+	const struct figures_tally *t = r->tally;
 
 	if (r->facts.n == 0 || t->first_us < 0)
 		return;
 	js_buf_printf(out,
 		      "%" PRIu64 " of %" PRIu64 " files were processed between %.10s and %.10s on %zu %s (%s in "
 		      "commands) with jobstack.\n",
-		      r->stack.s.done + r->stack.s.pruned, r->stack.s.pushed, view_second(t->first_us).text,
-		      view_second(t->last_us).text, t->node_n, t->node_n == 1 ? "node" : "nodes",
-		      view_took(insight_time(t->us)).text);
+		      r->stack.s.done + r->stack.s.pruned, r->stack.s.pushed, show_second(t->first_us).text,
+		      show_second(t->last_us).text, t->node_n, t->node_n == 1 ? "node" : "nodes",
+		      show_took(figures_time(t->us)).text);
 	for (size_t i = 0; i < r->facts.n && out->len < METHODS; i++) {
 		const struct jobstack_stack_fact *f = &r->facts.at[i].f;
 
@@ -265,9 +265,9 @@ void view_report_methods(const struct insight_report *r, struct js_buf *out)
 			continue;
 		js_buf_printf(out, "\n%s\n", heading[f->kind]);
 		if (f->kind == JOBSTACK_FACT_PROGRAM)
-			view_version(out, "  ", f->text);
+			show_version(out, "  ", f->text);
 		else
-			view_safe_lines(out, "  ", f->text, strlen(f->text));
+			show_safe_lines(out, "  ", f->text, strlen(f->text));
 	}
 	if (out->len >= METHODS)
 		js_buf_str(out, "\n... (`jobstack show` prints the rest)\n");

@@ -89,11 +89,11 @@ static void add_request(struct js_buf *line, const struct js_template_values *va
 	size_t len = js_persist_encode(request, values->entry, values->attempt, values->datapath, values->datapath_len);
 
 	js_buf_str(line, "printf '%s\\n' ");
-	view_quote_line(line, request, len > 0 ? len - 1 : 0);
+	show_quote_line(line, request, len > 0 ? len - 1 : 0);
 	js_buf_str(line, " | ");
 }
 
-void view_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
+void show_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
 {
 	struct js_template_values values = {
 		item->datapath.data, item->datapath.len, item->entry, item->attempt, 1, stack, item->worker};
@@ -103,7 +103,7 @@ void view_rerun(const char *stack, const struct jobstack_item *item, struct js_b
 	int n = 0, persistent = 0;
 
 	js_buf_reset(line);
-	if (item->argv.len > 0 && item->argv.len < VIEW_ARGV_CUT)
+	if (item->argv.len > 0 && item->argv.len < SHOW_ARGV_CUT)
 		words = split_words(&item->argv, &n);
 	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
 		template = make_template(n, words, &persistent);
@@ -112,7 +112,7 @@ void view_rerun(const char *stack, const struct jobstack_item *item, struct js_b
 	if (argv != NULL) {
 		if (item->cwd != NULL) {
 			js_buf_str(line, "cd ");
-			view_quote_line(line, item->cwd, strlen(item->cwd));
+			show_quote_line(line, item->cwd, strlen(item->cwd));
 			js_buf_str(line, " && ");
 		}
 		if (persistent)
@@ -124,10 +124,10 @@ void view_rerun(const char *stack, const struct jobstack_item *item, struct js_b
 		js_buf_printf(line, "JOBSTACK_SLOT=1 JOBSTACK_WORKER=%" PRIu64 " %s", item->worker,
 			      persistent ? "JOBSTACK_PERSISTENT=1" : "JOBSTACK_DATAPATH=");
 		if (!persistent)
-			view_quote_line(line, item->datapath.data, item->datapath.len);
+			show_quote_line(line, item->datapath.data, item->datapath.len);
 		for (; *argv != NULL; argv++) {
 			js_buf_char(line, ' ');
-			view_quote_line(line, *argv, strlen(*argv));
+			show_quote_line(line, *argv, strlen(*argv));
 		}
 	}
 	js_template_free(template);

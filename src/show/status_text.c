@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * A snapshot as text.  Promises: it fits the given width, down to 20 columns; every text from outside is escaped by
- * view_safe.
+ * show_safe.
  */
 #include "show/status.h"
 
@@ -20,92 +20,92 @@
 #define LEAST_BAR 8	/* a narrower one says nothing */
 #define PIPE_COLUMNS 72 /* where there is no terminal */
 
-static enum view_colour stack_colour(const struct jobstack_status *s)
+static enum show_colour stack_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
-	case JOBSTACK_OPEN: return insight_stack_is_over(s) ? VIEW_GREEN : VIEW_PLAIN;
-	case JOBSTACK_PAUSED: return VIEW_YELLOW;
-	default: return VIEW_RED;
+	case JOBSTACK_OPEN: return figures_stack_is_over(s) ? SHOW_GREEN : SHOW_PLAIN;
+	case JOBSTACK_PAUSED: return SHOW_YELLOW;
+	default: return SHOW_RED;
 	}
 }
 
 /* ---------------------------------------------------------------------------------------------------- all stacks */
 
-/* Flags: 1 VIEW_RIGHT, 2 VIEW_OPTIONAL, 4 VIEW_SPARE. */
-static const struct view_column columns_of_all[] = {
+/* Flags: 1 SHOW_RIGHT, 2 SHOW_OPTIONAL, 4 SHOW_SPARE. */
+static const struct show_column columns_of_all[] = {
 	{"STACK", 0, 0, 12},  {"STATE", 0, 9, 0},     {"PROGRESS", 4, 5, 0}, {"%", 1, 0, 0},
 	{"PUSHED", 5, 4, 0},  {"READY", 1, 8, 0},     {"WAITING", 7, 8, 0},  {"HELD", 7, 8, 0},
 	{"CLAIMED", 7, 2, 0}, {"RUNNING", 1, 11, 0},  {"DONE", 1, 10, 0},    {"PRUNED", 7, 2, 0},
 	{"DEAD", 1, 13, 0},   {"CANCELLED", 7, 7, 0}, {"MOVED", 7, 7, 0},    {"WORKERS", 1, 6, 0},
 	{"SLOTS", 1, 3, 0},   {"RATE", 1, 12, 0},     {"ETA", 0, 14, 0}};
 
-static void add_bar(struct js_buf *out, const struct view_page *page, const struct jobstack_status *s, unsigned width)
+static void add_bar(struct js_buf *out, const struct show_page *page, const struct jobstack_status *s, unsigned width)
 {
-	const struct js_bar counts = insight_stack_bar(s);
+	const struct js_bar counts = figures_stack_bar(s);
 
 	js_bar_draw(out, &counts, width, (page->utf8 ? JS_BAR_UTF8 : 0) | (page->colours ? JS_BAR_COLOURS : 0));
 }
 
-static void add_stack_row(struct view_table *t, const struct view_page *page, const struct insight_seen *seen)
+static void add_stack_row(struct show_table *t, const struct show_page *page, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	const struct {
 		uint64_t n;
-		enum view_colour colour;
-	} count[] = {{s->pushed, VIEW_PLAIN},
-		     {s->ready, VIEW_PLAIN},
-		     {s->waiting, VIEW_PLAIN},
-		     {s->held, VIEW_PLAIN},
-		     {insight_stack_claimed(s), VIEW_PLAIN},
-		     {s->busy, VIEW_YELLOW},
-		     {s->done, VIEW_GREEN},
-		     {s->pruned, VIEW_PLAIN},
-		     {s->dead, VIEW_RED},
-		     {s->cancelled, VIEW_PLAIN},
-		     {s->moved, VIEW_PLAIN},
-		     {s->workers, VIEW_PLAIN},
-		     {s->slots, VIEW_PLAIN}};
+		enum show_colour colour;
+	} count[] = {{s->pushed, SHOW_PLAIN},
+		     {s->ready, SHOW_PLAIN},
+		     {s->waiting, SHOW_PLAIN},
+		     {s->held, SHOW_PLAIN},
+		     {figures_stack_claimed(s), SHOW_PLAIN},
+		     {s->busy, SHOW_YELLOW},
+		     {s->done, SHOW_GREEN},
+		     {s->pruned, SHOW_PLAIN},
+		     {s->dead, SHOW_RED},
+		     {s->cancelled, SHOW_PLAIN},
+		     {s->moved, SHOW_PLAIN},
+		     {s->workers, SHOW_PLAIN},
+		     {s->slots, SHOW_PLAIN}};
 	struct js_buf bar = {0};
 
-	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
-	view_table_cell(t, stack_colour(s), view_stack_state(s));
+	show_table_cell(t, SHOW_PLAIN, seen->stack.name);
+	show_table_cell(t, stack_colour(s), show_stack_state(s));
 	add_bar(&bar, page, s, BAR);
-	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
-	view_table_cell(t, VIEW_PLAIN, view_percent(insight_stack_share(s)).text);
+	show_table_cell(t, SHOW_PLAIN, bar.data != NULL ? bar.data : "");
+	show_table_cell(t, SHOW_PLAIN, show_percent(figures_stack_share(s)).text);
 	for (size_t i = 0; i < sizeof(count) / sizeof(count[0]); i++)
-		view_table_count(t, count[i].n > 0 ? count[i].colour : VIEW_PLAIN, count[i].n);
-	view_table_cell(t, VIEW_PLAIN, view_rate(seen->pace.rate, "").text);
-	view_table_cell(t, VIEW_PLAIN, view_eta(&seen->pace).text);
+		show_table_count(t, count[i].n > 0 ? count[i].colour : SHOW_PLAIN, count[i].n);
+	show_table_cell(t, SHOW_PLAIN, show_rate(seen->pace.rate, "").text);
+	show_table_cell(t, SHOW_PLAIN, show_eta(&seen->pace).text);
 	js_buf_free(&bar);
 }
 
-void view_status_table(const struct insight_snapshot *l, const struct view_page *page)
+void show_status_table(const struct figures_snapshot *l, const struct show_page *page)
 {
-	struct view_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
+	struct show_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
 
 	for (size_t i = 0; i < l->n; i++)
 		add_stack_row(&t, page, &l->seen[i]);
-	view_table_write(&t, page, 0);
+	show_table_write(&t, page, 0);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
 
-static void add_head_lines(const struct view_page *d, const struct insight_seen *seen)
+static void add_head_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	const struct view_amount percent = view_percent(insight_stack_share(s));
+	const struct show_amount percent = show_percent(figures_stack_share(s));
 	unsigned all = d->columns > 0 ? d->columns : PIPE_COLUMNS, words = (unsigned)strlen(percent.text) + 1;
 
 	js_buf_printf(d->out, "stack     %s (", seen->stack.name);
-	view_paint(d->out, d->colours, stack_colour(s), view_stack_state(s));
+	show_paint(d->out, d->colours, stack_colour(s), show_stack_state(s));
 	js_buf_str(d->out, ")\n");
 	if (seen->stack.note.len > 0) {
 		struct js_buf note = {0};
 
 		js_buf_str(&note, s->state == JOBSTACK_OPEN ? "note      " : "reason    ");
-		view_safe(&note, seen->stack.note.data, seen->stack.note.len);
+		show_safe(&note, seen->stack.note.data, seen->stack.note.len);
 		js_buf_char(&note, '\n');
-		view_wrap(d->out, note.data != NULL ? note.data : "", d->columns);
+		show_wrap(d->out, note.data != NULL ? note.data : "", d->columns);
 		js_buf_free(&note);
 	}
 	if (all >= words + LEAST_BAR) {
@@ -116,8 +116,8 @@ static void add_head_lines(const struct view_page *d, const struct insight_seen 
 }
 
 /* A line such as "dead      3 (...)"; nothing if N is 0. */
-__attribute__((format(printf, 5, 6))) static void add_count_line(const struct view_page *d, const char *label,
-								 enum view_colour colour, uint64_t n,
+__attribute__((format(printf, 5, 6))) static void add_count_line(const struct show_page *d, const char *label,
+								 enum show_colour colour, uint64_t n,
 								 const char *format, ...)
 {
 	char number[32], words[300];
@@ -130,11 +130,11 @@ __attribute__((format(printf, 5, 6))) static void add_count_line(const struct vi
 	va_end(args);
 	(void)snprintf(number, sizeof(number), "%" PRIu64, n);
 	js_buf_printf(d->out, "%-10s", label);
-	view_paint(d->out, d->colours, colour, number);
+	show_paint(d->out, d->colours, colour, number);
 	js_buf_printf(d->out, "%s\n", words);
 }
 
-static void add_count_lines(const struct view_page *d, const struct insight_seen *seen)
+static void add_count_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	char pruned[64] = "", crew[128] = "", due[128] = "now";
@@ -143,48 +143,48 @@ static void add_count_lines(const struct view_page *d, const struct insight_seen
 		(void)snprintf(pruned, sizeof(pruned), " and %" PRIu64 " pruned", s->pruned);
 	if (s->workers > 0)
 		(void)snprintf(crew, sizeof(crew), " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)",
-			       s->workers, view_plural(s->workers), s->busy, s->slots, view_plural(s->slots));
+			       s->workers, show_plural(s->workers), s->busy, s->slots, show_plural(s->slots));
 	if (s->next_due_us > 0)
-		(void)snprintf(due, sizeof(due), "in %s", view_duration(s->next_due_us).text);
+		(void)snprintf(due, sizeof(due), "in %s", show_duration(s->next_due_us).text);
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", a push is still running" : "");
-	add_count_line(d, "done", VIEW_GREEN, s->done, "%s (%s)", pruned, view_percent(insight_stack_share(s)).text);
-	add_count_line(d, "running", VIEW_YELLOW, s->busy, "%s", crew);
+	add_count_line(d, "done", SHOW_GREEN, s->done, "%s (%s)", pruned, show_percent(figures_stack_share(s)).text);
+	add_count_line(d, "running", SHOW_YELLOW, s->busy, "%s", crew);
 	if (s->busy == 0 && s->workers > 0)
 		js_buf_printf(d->out, "running   0%s\n", crew);
-	add_count_line(d, "claimed", VIEW_PLAIN, insight_stack_claimed(s), " (workers will start them next)");
-	add_count_line(d, "ready", VIEW_PLAIN, s->ready, "%s", "");
-	add_count_line(d, "waiting", VIEW_PLAIN, s->waiting, " (the next is due %s)", due);
-	add_count_line(d, "held", VIEW_PLAIN, s->held, " (by a push --atomic that has not ended)");
-	add_count_line(d, "dead", VIEW_RED, s->dead, " (`jobstack list -s %s -t dead` shows them)", seen->stack.name);
+	add_count_line(d, "claimed", SHOW_PLAIN, figures_stack_claimed(s), " (workers will start them next)");
+	add_count_line(d, "ready", SHOW_PLAIN, s->ready, "%s", "");
+	add_count_line(d, "waiting", SHOW_PLAIN, s->waiting, " (the next is due %s)", due);
+	add_count_line(d, "held", SHOW_PLAIN, s->held, " (by a push --atomic that has not ended)");
+	add_count_line(d, "dead", SHOW_RED, s->dead, " (`jobstack list -s %s -t dead` shows them)", seen->stack.name);
 	if (s->state == JOBSTACK_OPEN)
-		add_count_line(d, "cancelled", VIEW_PLAIN, s->cancelled,
+		add_count_line(d, "cancelled", SHOW_PLAIN, s->cancelled,
 			       " (`jobstack requeue -s %s -t cancelled` returns them)", seen->stack.name);
 	else
-		add_count_line(d, "cancelled", VIEW_PLAIN, s->cancelled, "%s", "");
-	add_count_line(d, "moved", VIEW_PLAIN, s->moved, " (to other stacks)");
-	add_count_line(d, "pruned", VIEW_PLAIN, s->pruned, " (were done; their history is deleted)");
+		add_count_line(d, "cancelled", SHOW_PLAIN, s->cancelled, "%s", "");
+	add_count_line(d, "moved", SHOW_PLAIN, s->moved, " (to other stacks)");
+	add_count_line(d, "pruned", SHOW_PLAIN, s->pruned, " (were done; their history is deleted)");
 }
 
-static void add_pace_line(const struct view_page *d, const struct jobstack_pace *p)
+static void add_pace_line(const struct show_page *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
 		return;
-	js_buf_printf(d->out, "rate      %s", view_rate(p->rate, " files").text);
+	js_buf_printf(d->out, "rate      %s", show_rate(p->rate, " files").text);
 	if (p->each_us > 0)
-		js_buf_printf(d->out, " (%s each)", view_duration(p->each_us).text);
+		js_buf_printf(d->out, " (%s each)", show_duration(p->each_us).text);
 	if (p->eta_us > 0)
-		js_buf_printf(d->out, "\nends      in about %s", view_eta(p).text);
+		js_buf_printf(d->out, "\nends      in about %s", show_eta(p).text);
 	js_buf_char(d->out, '\n');
 }
 
-static void add_policy_lines(const struct view_page *d, const struct insight_seen *seen)
+static void add_policy_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 
 	js_buf_printf(d->out, "policy    %" PRIu32 " attempt%s, %" PRIu32 " loss%s, retry after %s\n", s->max_attempts,
-		      view_plural(s->max_attempts), s->max_losses, s->max_losses == 1 ? "" : "es",
-		      view_duration(s->retry_delay_us).text);
+		      show_plural(s->max_attempts), s->max_losses, s->max_losses == 1 ? "" : "es",
+		      show_duration(s->retry_delay_us).text);
 	if (s->max_running > 0 || s->max_failures > 0)
 		js_buf_str(d->out, "limits    ");
 	if (s->max_running > 0)
@@ -192,41 +192,41 @@ static void add_policy_lines(const struct view_page *d, const struct insight_see
 			      s->max_failures > 0 ? ", " : "\n");
 	if (s->max_failures > 0)
 		js_buf_printf(d->out, "paused when %" PRId64 " %s dead\n", s->max_failures,
-			      view_are((uint64_t)s->max_failures));
+			      show_are((uint64_t)s->max_failures));
 	if (seen->stack.cwd.len > 0) {
 		js_buf_str(d->out, "paths     relative to ");
-		view_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
+		show_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
 		js_buf_char(d->out, '\n');
 	}
 }
 
-static void add_ago_cell(struct view_table *t, enum view_colour colour, int64_t us)
+static void add_ago_cell(struct show_table *t, enum show_colour colour, int64_t us)
 {
-	view_table_printf(t, colour, us < 0 ? "-" : "%s ago", view_rough(us).text);
+	show_table_printf(t, colour, us < 0 ? "-" : "%s ago", show_rough(us).text);
 }
 
-void view_failures_rows(const json_t *failures, const struct view_page *page)
+void show_failures_rows(const json_t *failures, const struct show_page *page)
 {
-	static const struct view_row_column columns[] = {
-		{{"COUNT", 1, 0, 0}, "count", VIEW_COUNT},
-		{{"HOW", 0, 0, 0}, "how", VIEW_NAME},
-		{{"LAST MESSAGE", VIEW_OPTIONAL | VIEW_END, 5, 12}, "message", VIEW_WORDS},
-		{{"NODE", 2, 2, 6}, "node", VIEW_WORDS},
-		{{"EXAMPLE", VIEW_RIGHT, 4, 0}, "entry", VIEW_COUNT},
-		{{"LAST SEEN", VIEW_RIGHT, 1, 0}, "last_seen_seconds", VIEW_AGO}};
+	static const struct show_row_column columns[] = {
+		{{"COUNT", 1, 0, 0}, "count", SHOW_COUNT},
+		{{"HOW", 0, 0, 0}, "how", SHOW_NAME},
+		{{"LAST MESSAGE", SHOW_OPTIONAL | SHOW_END, 5, 12}, "message", SHOW_WORDS},
+		{{"NODE", 2, 2, 6}, "node", SHOW_WORDS},
+		{{"EXAMPLE", SHOW_RIGHT, 4, 0}, "entry", SHOW_COUNT},
+		{{"LAST SEEN", SHOW_RIGHT, 1, 0}, "last_seen_seconds", SHOW_AGO}};
 
-	view_rows(failures, columns, sizeof(columns) / sizeof(columns[0]), 0, page);
+	show_rows(failures, columns, sizeof(columns) / sizeof(columns[0]), 0, page);
 }
 
-void view_failures_table(const struct insight_failures *failures, const struct view_page *page)
+void show_failures_table(const struct figures_failures *failures, const struct show_page *page)
 {
-	json_t *list = view_failures_json(failures);
+	json_t *list = show_failures_json(failures);
 
-	view_failures_rows(list, page);
+	show_failures_rows(list, page);
 	json_decref(list);
 }
 
-static void add_failure_lines(const struct insight_snapshot *l, const struct view_page *d)
+static void add_failure_lines(const struct figures_snapshot *l, const struct show_page *d)
 {
 	uint64_t cut = 0; /* an entry whose message probably is */
 
@@ -245,36 +245,36 @@ static void add_failure_lines(const struct insight_snapshot *l, const struct vie
 				      l->seen[0].stack.name, cut);
 		js_buf_str(d->out, ":\n");
 	}
-	view_failures_table(&l->failures, d);
+	show_failures_table(&l->failures, d);
 	for (size_t i = 0; i < l->bad_n; i++) {
-		const struct insight_bad_node *b = &l->bad[i];
+		const struct figures_bad_node *b = &l->bad[i];
 		struct js_buf line = {0};
 
 		js_buf_str(&line, "node ");
-		view_safe(&line, b->node, strlen(b->node));
+		show_safe(&line, b->node, strlen(b->node));
 		js_buf_printf(&line, ": %" PRIu64 " of %" PRIu64 " attempts failed, elsewhere %" PRIu64 " of %" PRIu64,
 			      b->b.failed, b->b.attempts, b->b.failed_elsewhere, b->b.attempts_elsewhere);
-		view_paint(d->out, d->colours, VIEW_RED, line.data != NULL ? line.data : "");
+		show_paint(d->out, d->colours, SHOW_RED, line.data != NULL ? line.data : "");
 		js_buf_char(d->out, '\n');
 		js_buf_free(&line);
 	}
 }
 
-void view_longest_table(const struct insight_snapshot *l, const struct view_page *page)
+void show_longest_table(const struct figures_snapshot *l, const struct show_page *page)
 {
-	static const struct view_column columns[] = {
-		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", VIEW_MIDDLE, 2, 10}};
-	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
+	static const struct show_column columns[] = {
+		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", SHOW_MIDDLE, 2, 10}};
+	struct show_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->longest_n; i++) {
-		const struct insight_longest *one = &l->longest[i];
+		const struct figures_longest *one = &l->longest[i];
 
-		view_table_cell(&t, VIEW_PLAIN, view_duration(one->us).text);
-		view_table_count(&t, VIEW_PLAIN, one->entry);
-		view_table_name(&t, one->node, strlen(one->node), "");
-		view_table_name(&t, one->datapath.data, one->datapath.len, "");
+		show_table_cell(&t, SHOW_PLAIN, show_duration(one->us).text);
+		show_table_count(&t, SHOW_PLAIN, one->entry);
+		show_table_name(&t, one->node, strlen(one->node), "");
+		show_table_name(&t, one->datapath.data, one->datapath.len, "");
 	}
-	view_table_write(&t, page, 2);
+	show_table_write(&t, page, 2);
 }
 
 /* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
@@ -289,46 +289,46 @@ static void format_job(const struct jobstack_worker_row *w, char text[128])
 			       array ? w->array_task : "", w->step != NULL ? "." : "", w->step != NULL ? w->step : "");
 }
 
-static void add_worker_row(struct view_table *t, const struct jobstack_worker_row *w)
+static void add_worker_row(struct show_table *t, const struct jobstack_worker_row *w)
 {
 	uint64_t busy = w->running < w->slots ? w->running : w->slots;
 	int over = w->silent_us > w->lease_us;
-	const char *place = insight_worker_place(w);
+	const char *place = figures_worker_place(w);
 	char job[128];
 
 	format_job(w, job);
-	view_table_count(t, VIEW_PLAIN, w->worker);
-	view_table_name(t, place, strlen(place), "");
-	view_table_count(t, VIEW_PLAIN, w->pid);
-	view_table_name(t, job, strlen(job), "");
-	view_table_count(t, VIEW_PLAIN, w->slots);
-	view_table_count(t, VIEW_PLAIN, busy);
-	view_table_count(t, VIEW_PLAIN, w->done);
-	view_table_count(t, w->dead > 0 ? VIEW_RED : VIEW_PLAIN, w->dead);
-	view_table_cell(t, VIEW_PLAIN, view_duration(w->age_us < 0 ? 0 : w->age_us).text);
-	add_ago_cell(t, over ? VIEW_YELLOW : VIEW_PLAIN, w->silent_us < 0 ? 0 : w->silent_us);
-	view_table_cell(t, VIEW_PLAIN, view_duration(w->lease_us).text);
-	view_table_printf(t, VIEW_YELLOW, "%s%s%s", over ? "lease expired" : "", over && w->by_script ? ", " : "",
+	show_table_count(t, SHOW_PLAIN, w->worker);
+	show_table_name(t, place, strlen(place), "");
+	show_table_count(t, SHOW_PLAIN, w->pid);
+	show_table_name(t, job, strlen(job), "");
+	show_table_count(t, SHOW_PLAIN, w->slots);
+	show_table_count(t, SHOW_PLAIN, busy);
+	show_table_count(t, SHOW_PLAIN, w->done);
+	show_table_count(t, w->dead > 0 ? SHOW_RED : SHOW_PLAIN, w->dead);
+	show_table_cell(t, SHOW_PLAIN, show_duration(w->age_us < 0 ? 0 : w->age_us).text);
+	add_ago_cell(t, over ? SHOW_YELLOW : SHOW_PLAIN, w->silent_us < 0 ? 0 : w->silent_us);
+	show_table_cell(t, SHOW_PLAIN, show_duration(w->lease_us).text);
+	show_table_printf(t, SHOW_YELLOW, "%s%s%s", over ? "lease expired" : "", over && w->by_script ? ", " : "",
 			  w->by_script ? "jobstack pop" : "");
 }
 
-void view_workers_table(const struct insight_snapshot *l, const struct view_page *page)
+void show_workers_table(const struct figures_snapshot *l, const struct show_page *page)
 {
-	static const struct view_column columns[] = {
+	static const struct show_column columns[] = {
 		{"WORKER", 1, 4, 0}, {"NODE", 0, 0, 8},	      {"PID", 1, 2, 0},	  {"JOB", 0, 5, 10},
 		{"SLOTS", 1, 6, 0},  {"BUSY", 1, 9, 0},	      {"DONE", 1, 8, 0},  {"DEAD", 1, 7, 0},
-		{"AGE", 1, 3, 0},    {"LAST SEEN", 1, 10, 0}, {"LEASE", 1, 1, 0}, {"", VIEW_OPTIONAL, 11, 0}};
-	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
+		{"AGE", 1, 3, 0},    {"LAST SEEN", 1, 10, 0}, {"LEASE", 1, 1, 0}, {"", SHOW_OPTIONAL, 11, 0}};
+	struct show_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->worker_n; i++)
 		add_worker_row(&t, &l->worker[i]);
-	view_table_write(&t, page, 2);
+	show_table_write(&t, page, 2);
 }
 
 /* The lines that are shown in any case. */
-static void add_main_lines(const struct insight_snapshot *l, const struct view_page *page)
+static void add_main_lines(const struct figures_snapshot *l, const struct show_page *page)
 {
-	int64_t missing_us = insight_missing_us(l);
+	int64_t missing_us = figures_missing_us(l);
 
 	add_head_lines(page, &l->seen[0]);
 	add_count_lines(page, &l->seen[0]);
@@ -337,42 +337,42 @@ static void add_main_lines(const struct insight_snapshot *l, const struct view_p
 		js_buf_printf(page->out,
 			      "no worker has been connected for %s: has its node or its job ended?\n"
 			      "`jobstack recover -s %s` looks, and puts the entries of dead workers back\n",
-			      view_rough(missing_us).text, l->seen[0].stack.name);
+			      show_rough(missing_us).text, l->seen[0].stack.name);
 	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job_us >= 0)) {
 		struct js_buf text = {0};
 
-		view_idle(&text, &l->idle);
+		show_idle(&text, &l->idle);
 		js_buf_char(&text, '\n');
-		view_wrap(page->out, text.data != NULL ? text.data : "", page->columns);
+		show_wrap(page->out, text.data != NULL ? text.data : "", page->columns);
 		js_buf_free(&text);
 	}
 }
 
-void view_status_head(const struct insight_snapshot *l, const struct view_page *page)
+void show_status_head(const struct figures_snapshot *l, const struct show_page *page)
 {
 	add_main_lines(l, page);
 	add_policy_lines(page, &l->seen[0]);
 }
 
-void view_status_detail(const struct insight_snapshot *l, const char *notes, const struct view_page *page)
+void show_status_detail(const struct figures_snapshot *l, const char *notes, const struct show_page *page)
 {
 	const size_t groups = l->failures.report.groups, left = groups > SHOWN_FAILURES ? groups - SHOWN_FAILURES : 0;
 	struct js_buf text = {0};
-	struct view_page d = *page;
+	struct show_page d = *page;
 
 	d.out = &text;
-	view_status_head(l, &d);
+	show_status_head(l, &d);
 	add_failure_lines(l, &d);
 	if (left > 0)
-		js_buf_printf(&text, "  %zu more failure group%s\n", left, view_plural(left));
-	view_fit(page->out, text.data != NULL ? text.data : "", page->columns);
+		js_buf_printf(&text, "  %zu more failure group%s\n", left, show_plural(left));
+	show_fit(page->out, text.data != NULL ? text.data : "", page->columns);
 	js_buf_str(page->out, notes);
 	text.len = 0;
 	js_buf_str(&text, l->longest_n > 0 ? "\n" : "");
-	view_longest_table(l, &d);
+	show_longest_table(l, &d);
 	js_buf_str(&text, l->worker_n > 0 ? "\n" : "");
-	view_workers_table(l, &d);
-	view_fit(page->out, text.len > 0 ? text.data : "", page->columns);
+	show_workers_table(l, &d);
+	show_fit(page->out, text.len > 0 ? text.data : "", page->columns);
 	page->out->failed |= text.failed;
 	js_buf_free(&text);
 }

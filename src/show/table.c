@@ -15,10 +15,10 @@
 
 struct cell {
 	size_t at, len;
-	enum view_colour colour;
+	enum show_colour colour;
 };
 
-void view_table_cell(struct view_table *t, enum view_colour colour, const char *text)
+void show_table_cell(struct show_table *t, enum show_colour colour, const char *text)
 {
 	struct cell cell = {t->text.len, strlen(text), colour};
 
@@ -26,7 +26,7 @@ void view_table_cell(struct view_table *t, enum view_colour colour, const char *
 	js_buf_add(&t->cells, &cell, sizeof(cell));
 }
 
-void view_table_printf(struct view_table *t, enum view_colour colour, const char *format, ...)
+void show_table_printf(struct show_table *t, enum show_colour colour, const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -34,25 +34,25 @@ void view_table_printf(struct view_table *t, enum view_colour colour, const char
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	view_table_cell(t, colour, text);
+	show_table_cell(t, colour, text);
 }
 
-void view_table_count(struct view_table *t, enum view_colour colour, uint64_t n)
+void show_table_count(struct show_table *t, enum show_colour colour, uint64_t n)
 {
-	view_table_printf(t, colour, "%" PRIu64, n);
+	show_table_printf(t, colour, "%" PRIu64, n);
 }
 
-void view_table_name(struct view_table *t, const char *data, size_t len, const char *none)
+void show_table_name(struct show_table *t, const char *data, size_t len, const char *none)
 {
 	struct js_buf safe = {0};
 
-	view_safe(&safe, data != NULL ? data : "", len);
-	view_table_cell(t, VIEW_PLAIN, safe.len > 0 ? safe.data : none);
+	show_safe(&safe, data != NULL ? data : "", len);
+	show_table_cell(t, SHOW_PLAIN, safe.len > 0 ? safe.data : none);
 	t->text.failed |= safe.failed;
 	js_buf_free(&safe);
 }
 
-static struct cell get_cell(const struct view_table *t, size_t row, size_t c)
+static struct cell get_cell(const struct show_table *t, size_t row, size_t c)
 {
 	struct cell cell;
 
@@ -62,11 +62,11 @@ static struct cell get_cell(const struct view_table *t, size_t row, size_t c)
 
 /* How the columns share the width. */
 struct shares {
-	unsigned wide[VIEW_TABLE_MAX], full[VIEW_TABLE_MAX];
-	int out[VIEW_TABLE_MAX], blank[VIEW_TABLE_MAX]; /* BLANK: all cells are 0 or empty */
+	unsigned wide[SHOW_TABLE_MAX], full[SHOW_TABLE_MAX];
+	int out[SHOW_TABLE_MAX], blank[SHOW_TABLE_MAX]; /* BLANK: all cells are 0 or empty */
 };
 
-static unsigned total_width(const struct view_table *t, const struct shares *s)
+static unsigned total_width(const struct show_table *t, const struct shares *s)
 {
 	unsigned sum = 0;
 
@@ -77,7 +77,7 @@ static unsigned total_width(const struct view_table *t, const struct shares *s)
 }
 
 /* Hides the least important column with FLAGS, of those that are blank if BLANK.  Returns 0 if there is none. */
-static int hide_least_column(const struct view_table *t, struct shares *s, int flags, int blank)
+static int hide_least_column(const struct show_table *t, struct shares *s, int flags, int blank)
 {
 	size_t least = t->n;
 
@@ -91,13 +91,13 @@ static int hide_least_column(const struct view_table *t, struct shares *s, int f
 	return 1;
 }
 
-static void share_width(const struct view_table *t, struct shares *s, unsigned columns)
+static void share_width(const struct show_table *t, struct shares *s, unsigned columns)
 {
 	unsigned sum;
 
 	while (total_width(t, s) > columns && hide_least_column(t, s, 0, 1))
 		;
-	while (total_width(t, s) > columns && hide_least_column(t, s, VIEW_SPARE, 0))
+	while (total_width(t, s) > columns && hide_least_column(t, s, SHOW_SPARE, 0))
 		;
 	if (total_width(t, s) <= columns)
 		return;
@@ -127,22 +127,22 @@ static void add_blanks(struct js_buf *out, unsigned n)
 		js_buf_char(out, ' ');
 }
 
-static void write_cell(const struct view_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
+static void write_cell(const struct show_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
 		       unsigned wide)
 {
-	unsigned width = view_width(text, len), fill = width < wide ? wide - width : 0;
+	unsigned width = show_width(text, len), fill = width < wide ? wide - width : 0;
 
-	if ((t->column[c].flags & VIEW_RIGHT) != 0)
+	if ((t->column[c].flags & SHOW_RIGHT) != 0)
 		add_blanks(out, fill);
-	if ((t->column[c].flags & (VIEW_MIDDLE | VIEW_END)) != 0)
-		view_cut_inside(out, text, len, wide, (t->column[c].flags & VIEW_MIDDLE) != 0);
+	if ((t->column[c].flags & (SHOW_MIDDLE | SHOW_END)) != 0)
+		show_cut_inside(out, text, len, wide, (t->column[c].flags & SHOW_MIDDLE) != 0);
 	else
-		view_cut_bytes(out, text, len, wide);
-	if ((t->column[c].flags & VIEW_RIGHT) == 0)
+		show_cut_bytes(out, text, len, wide);
+	if ((t->column[c].flags & SHOW_RIGHT) == 0)
 		add_blanks(out, fill);
 }
 
-static void write_row(const struct view_table *t, const struct shares *s, const struct view_page *page, size_t row,
+static void write_row(const struct show_table *t, const struct shares *s, const struct show_page *page, size_t row,
 		      unsigned indent)
 {
 	struct js_buf *out = page->out, one = {0};
@@ -151,7 +151,7 @@ static void write_row(const struct view_table *t, const struct shares *s, const 
 	add_blanks(out, indent);
 	for (size_t c = 0; c < t->n; c++) {
 		struct cell cell =
-			row == 0 ? (struct cell){0, strlen(t->column[c].head), VIEW_BOLD} : get_cell(t, row - 1, c);
+			row == 0 ? (struct cell){0, strlen(t->column[c].head), SHOW_BOLD} : get_cell(t, row - 1, c);
 
 		if (s->out[c])
 			continue;
@@ -159,7 +159,7 @@ static void write_row(const struct view_table *t, const struct shares *s, const 
 		first = 0;
 		js_buf_reset(&one);
 		write_cell(t, &one, c, row == 0 ? t->column[c].head : t->text.data + cell.at, cell.len, s->wide[c]);
-		view_paint(out, page->colours, cell.colour, one.data != NULL ? one.data : "");
+		show_paint(out, page->colours, cell.colour, one.data != NULL ? one.data : "");
 	}
 	while (!page->colours && out->len > 0 && out->data[out->len - 1] == ' ') /* no blanks at the end of a line */
 		out->data[--out->len] = '\0';
@@ -167,7 +167,7 @@ static void write_row(const struct view_table *t, const struct shares *s, const 
 	js_buf_free(&one);
 }
 
-void view_table_write(struct view_table *t, const struct view_page *page, unsigned indent)
+void show_table_write(struct show_table *t, const struct show_page *page, unsigned indent)
 {
 	size_t rows = t->text.failed || t->cells.failed ? 0 : t->cells.len / sizeof(struct cell) / t->n;
 	struct shares s = {{0}, {0}, {0}, {0}};
@@ -178,13 +178,13 @@ void view_table_write(struct view_table *t, const struct view_page *page, unsign
 		s.wide[c] = (unsigned)strlen(t->column[c].head);
 		for (size_t row = 0; row < rows; row++) {
 			struct cell cell = get_cell(t, row, c);
-			unsigned width = view_width(t->text.data + cell.at, cell.len);
+			unsigned width = show_width(t->text.data + cell.at, cell.len);
 
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
 			s.blank[c] &= cell.len == 0 || (cell.len == 1 && t->text.data[cell.at] == '0');
 		}
 		s.full[c] = s.wide[c];
-		s.out[c] = s.blank[c] && (t->column[c].flags & VIEW_OPTIONAL) != 0;
+		s.out[c] = s.blank[c] && (t->column[c].flags & SHOW_OPTIONAL) != 0;
 	}
 	if (page->columns > 0 && total_width(t, &s) + indent > page->columns)
 		share_width(t, &s, page->columns > indent ? page->columns - indent : 1);

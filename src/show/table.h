@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VIEW_TABLE_MAX 24
+#define SHOW_TABLE_MAX 24
 
 /* RIGHT: aligned right, for numbers.  OPTIONAL: hidden if all its cells are 0 or empty.  SPARE: hidden before any text
  * is cut.  MIDDLE: texts are cut in the middle.  END: their end is kept. */
-enum { VIEW_RIGHT = 1, VIEW_OPTIONAL = 2, VIEW_SPARE = 4, VIEW_MIDDLE = 8, VIEW_END = 16 };
-struct view_column {
+enum { SHOW_RIGHT = 1, SHOW_OPTIONAL = 2, SHOW_SPARE = 4, SHOW_MIDDLE = 8, SHOW_END = 16 };
+struct show_column {
 	const char *head;
 	int flags;
 	unsigned keep;	/* its importance: the column with the smallest number is hidden first; 0: it is never hidden */
@@ -24,24 +24,24 @@ struct view_column {
 };
 
 /* Start it as {.column = ..., .n = ...}. */
-struct view_table {
-	const struct view_column *column;
+struct show_table {
+	const struct show_column *column;
 	size_t n;
 	struct js_buf text, cells;
 };
 
 /* Adds the next cell, row by row.  TEXT is copied; it must not contain control characters. */
-void view_table_cell(struct view_table *table, enum view_colour colour, const char *text);
-void view_table_printf(struct view_table *table, enum view_colour colour, const char *format, ...)
+void show_table_cell(struct show_table *table, enum show_colour colour, const char *text);
+void show_table_printf(struct show_table *table, enum show_colour colour, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-void view_table_count(struct view_table *table, enum view_colour colour, uint64_t n);
+void show_table_count(struct show_table *table, enum show_colour colour, uint64_t n);
 
-/* Adds a cell with DATA, escaped by view_safe; with NONE if DATA is empty. */
-void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);
+/* Adds a cell with DATA, escaped by show_safe; with NONE if DATA is empty. */
+void show_table_name(struct show_table *table, const char *data, size_t len, const char *none);
 
 /* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS, and bars in UTF8. */
-struct view_page {
+struct show_page {
 	struct js_buf *out;
 	unsigned columns;
 	int colours;
@@ -49,4 +49,4 @@ struct view_page {
 };
 
 /* Appends heading and rows, each indented by INDENT blanks; nothing if there are no rows.  Frees the table. */
-void view_table_write(struct view_table *table, const struct view_page *page, unsigned indent);
+void show_table_write(struct show_table *table, const struct show_page *page, unsigned indent);

@@ -14,14 +14,14 @@
 
 #define COLUMNS_MAX 1000
 
-int view_is_dumb(void)
+int show_is_dumb(void)
 {
 	const char *term = getenv("TERM");
 
 	return term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
 }
 
-unsigned view_columns(FILE *to)
+unsigned show_columns(FILE *to)
 {
 	const char *given = getenv("COLUMNS");
 	struct winsize size = {0};
@@ -36,25 +36,25 @@ unsigned view_columns(FILE *to)
 	return 80;
 }
 
-int view_colours(FILE *to)
+int show_colours(FILE *to)
 {
 	const char *no = getenv("NO_COLOR");
 
-	return isatty(fileno(to)) && !view_is_dumb() && (no == NULL || *no == '\0');
+	return isatty(fileno(to)) && !show_is_dumb() && (no == NULL || *no == '\0');
 }
 
-void view_paint(struct js_buf *out, int on, enum view_colour colour, const char *text)
+void show_paint(struct js_buf *out, int on, enum show_colour colour, const char *text)
 {
-	static const char *const code[] = {[VIEW_PLAIN] = "0",	[VIEW_BOLD] = "1",    [VIEW_RED] = "31",
-					   [VIEW_GREEN] = "32", [VIEW_YELLOW] = "33", [VIEW_FAINT] = "2"};
+	static const char *const code[] = {[SHOW_PLAIN] = "0",	[SHOW_BOLD] = "1",    [SHOW_RED] = "31",
+					   [SHOW_GREEN] = "32", [SHOW_YELLOW] = "33", [SHOW_FAINT] = "2"};
 
-	if (on && colour != VIEW_PLAIN)
+	if (on && colour != SHOW_PLAIN)
 		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);
 	else
 		js_buf_str(out, text);
 }
 
-/* The length of the colour at TEXT, as view_paint writes it; 0 if there is none. */
+/* The length of the colour at TEXT, as show_paint writes it; 0 if there is none. */
 static size_t colour_length(const char *text, size_t len)
 {
 	size_t n = 2;
@@ -78,7 +78,7 @@ static size_t character_length(const char *text, size_t len, unsigned *columns)
 	return step > 0 ? step : 1;
 }
 
-unsigned view_width(const char *text, size_t len)
+unsigned show_width(const char *text, size_t len)
 {
 	unsigned n = 0;
 
@@ -87,12 +87,12 @@ unsigned view_width(const char *text, size_t len)
 	return n;
 }
 
-void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns)
+void show_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns)
 {
 	unsigned n = 0;
 	size_t at = 0;
 
-	if (columns == 0 || view_width(text, len) <= columns) {
+	if (columns == 0 || show_width(text, len) <= columns) {
 		js_buf_add(out, text, len);
 		return;
 	}
@@ -104,15 +104,15 @@ void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned c
 		js_buf_str(out, "\033[0m");
 }
 
-void view_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle)
+void show_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle)
 {
-	unsigned head = middle ? columns / 4 : 0, left = view_width(text, len), n;
+	unsigned head = middle ? columns / 4 : 0, left = show_width(text, len), n;
 
 	if (columns == 0 || left <= columns) {
 		js_buf_add(out, text, len);
 		return;
 	}
-	view_cut_bytes(out, text, len, head + 1);
+	show_cut_bytes(out, text, len, head + 1);
 	for (size_t step; left >= columns - head; text += step, len -= step, left -= n) {
 		n = 0;
 		step = character_length(text, len, &n);
@@ -120,18 +120,18 @@ void view_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned 
 	js_buf_add(out, text, len);
 }
 
-void view_fit(struct js_buf *out, const char *text, unsigned columns)
+void show_fit(struct js_buf *out, const char *text, unsigned columns)
 {
 	while (*text != '\0') {
 		size_t len = strcspn(text, "\n");
 
-		view_cut_bytes(out, text, len, columns);
+		show_cut_bytes(out, text, len, columns);
 		js_buf_char(out, '\n');
 		text += len + (text[len] == '\n');
 	}
 }
 
-void view_wrap(struct js_buf *out, const char *text, unsigned columns)
+void show_wrap(struct js_buf *out, const char *text, unsigned columns)
 {
 	unsigned used = 0, width;
 
@@ -144,7 +144,7 @@ void view_wrap(struct js_buf *out, const char *text, unsigned columns)
 		}
 		blanks = strspn(text, " ");
 		len = blanks + strcspn(text + blanks, " \n");
-		width = view_width(text, len);
+		width = show_width(text, len);
 		if (used > 0 && columns > 0 && used + width > columns) {
 			js_buf_str(out, "\n  ");
 			used = 2 + width - (unsigned)blanks;

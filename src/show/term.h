@@ -9,29 +9,29 @@
 #include <stdio.h>
 
 /* The width of the terminal TO ($COLUMNS overrides it); 0 if TO is not a terminal: then nothing is cut. */
-unsigned view_columns(FILE *to);
+unsigned show_columns(FILE *to);
 
 /* Whether TO may get colour: a terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
-int view_colours(FILE *to);
+int show_colours(FILE *to);
 
-enum view_colour { VIEW_PLAIN, VIEW_BOLD, VIEW_RED, VIEW_GREEN, VIEW_YELLOW, VIEW_FAINT };
+enum show_colour { SHOW_PLAIN, SHOW_BOLD, SHOW_RED, SHOW_GREEN, SHOW_YELLOW, SHOW_FAINT };
 
 /* Appends TEXT in a colour, if ON. */
-void view_paint(struct js_buf *out, int on, enum view_colour colour, const char *text);
+void show_paint(struct js_buf *out, int on, enum show_colour colour, const char *text);
 
 /* Whether $TERM is a terminal that can't overwrite what it has shown. */
-int view_is_dumb(void);
+int show_is_dumb(void);
 
-/* The columns that TEXT takes; a colour of view_paint takes none. */
-unsigned view_width(const char *text, size_t len);
+/* The columns that TEXT takes; a colour of show_paint takes none. */
+unsigned show_width(const char *text, size_t len);
 
-/* Appends TEXT cut to COLUMNS (0: not cut), with a ~ in place of the rest.  view_fit does so with each line, and ends
+/* Appends TEXT cut to COLUMNS (0: not cut), with a ~ in place of the rest.  show_fit does so with each line, and ends
  * each with a newline. */
-void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
+void show_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
 /* The same with the ~ in place of the beginning (of a message, the cause remains) or of the MIDDLE (of a path, the
  * start of the directory and the file remain). */
-void view_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle);
-void view_fit(struct js_buf *out, const char *text, unsigned columns);
+void show_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle);
+void show_fit(struct js_buf *out, const char *text, unsigned columns);
 
 /* Appends TEXT with its lines broken at blanks, where they are wider than COLUMNS (0: as they are). */
-void view_wrap(struct js_buf *out, const char *text, unsigned columns);
+void show_wrap(struct js_buf *out, const char *text, unsigned columns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Names as text.  Promise: what view_quote_line writes is read by the shell as exactly the bytes that went in.
+ * Names as text.  Promise: what show_quote_line writes is read by the shell as exactly the bytes that went in.
  */
 #include "show/text.h"
 
@@ -29,12 +29,12 @@ static void add_escaped(struct js_buf *out, const char *p, size_t len, int backs
 	}
 }
 
-void view_safe(struct js_buf *out, const void *data, size_t len)
+void show_safe(struct js_buf *out, const void *data, size_t len)
 {
 	add_escaped(out, data, len, 1);
 }
 
-void view_safe_lines(struct js_buf *out, const char *before, const char *data, size_t len)
+void show_safe_lines(struct js_buf *out, const char *before, const char *data, size_t len)
 {
 	const char *end = data + len, *newline;
 
@@ -42,7 +42,7 @@ void view_safe_lines(struct js_buf *out, const char *before, const char *data, s
 		newline = memchr(data, '\n', (size_t)(end - data));
 		n = (size_t)((newline != NULL ? newline : end) - data);
 		js_buf_str(out, before);
-		view_safe(out, data, n);
+		show_safe(out, data, n);
 		js_buf_char(out, '\n');
 	}
 }
@@ -59,7 +59,7 @@ static void add_without_middle(struct js_buf *out, const char *text, size_t len,
 	js_buf_add(out, text + to, len - to);
 }
 
-void view_safe_words(struct js_buf *out, const char *words)
+void show_safe_words(struct js_buf *out, const char *words)
 {
 	struct js_buf safe = {0};
 	const char *text, *quote, *last;
@@ -79,7 +79,7 @@ void view_safe_words(struct js_buf *out, const char *words)
 	js_buf_free(&safe);
 }
 
-void view_quote_line(struct js_buf *out, const void *data, size_t len)
+void show_quote_line(struct js_buf *out, const void *data, size_t len)
 {
 	const char *text = data, *p = text, *end = text + len;
 	size_t n;

@@ -17,7 +17,7 @@ static void add_second(struct js_buf *out, const char *time)
 	js_buf_printf(out, "%.10s %.8s", time, time + 11);
 }
 
-void view_version_short(struct js_buf *out, const char *text)
+void show_version_short(struct js_buf *out, const char *text)
 {
 	struct js_program_line line, newest = {.text = NULL};
 
@@ -34,31 +34,31 @@ void view_version_short(struct js_buf *out, const char *text)
 
 		while (from > 0 && newest.text[from - 1] != '/')
 			from--;
-		view_safe(out, newest.text + from, newest.len - from);
+		show_safe(out, newest.text + from, newest.len - from);
 		js_buf_str(out, " of ");
 		add_second(out, newest.time);
 	} else if (newest.kind == JS_PROGRAM_GIT)
 		js_buf_printf(out, "commit %.*s", newest.sum_len < DIGITS ? (int)newest.sum_len : DIGITS, newest.sum);
 	else
-		view_safe(out, newest.text, newest.len);
+		show_safe(out, newest.text, newest.len);
 }
 
-void view_version_only(struct js_buf *out, const char *text)
+void show_version_only(struct js_buf *out, const char *text)
 {
 	if (*text == '\0')
 		return;
 	js_buf_str(out, " (only with ");
-	view_version_short(out, text);
+	show_version_short(out, text);
 	js_buf_char(out, ')');
 }
 
-void view_version(struct js_buf *out, const char *before, const char *text)
+void show_version(struct js_buf *out, const char *before, const char *text)
 {
 	struct js_program_line line;
 
 	while (js_program_next(&text, &line)) {
 		js_buf_str(out, before);
-		view_safe(out, line.text, line.len);
+		show_safe(out, line.text, line.len);
 		if (line.kind == JS_PROGRAM_FILE && line.size[0] == '-')
 			js_buf_str(out, " (it is not there)");
 		else if (line.kind == JS_PROGRAM_FILE) {

@@ -29,7 +29,7 @@ static const struct {
 	      {"moved", JOBSTACK_IS_MOVED}};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
-const char *view_state_word(unsigned state)
+const char *show_state_word(unsigned state)
 {
 	for (size_t i = 0; i < STATES; i++)
 		if (states[i].state == state)
@@ -37,7 +37,7 @@ const char *view_state_word(unsigned state)
 	return "?";
 }
 
-unsigned view_state_bit(const char *word, size_t len)
+unsigned show_state_bit(const char *word, size_t len)
 {
 	for (size_t i = 0; i < STATES; i++)
 		if (is_word(states[i].word, word, len))
@@ -51,14 +51,14 @@ static const char *const outcomes[] = {[JOBSTACK_DONE] = "done",
 				       [JOBSTACK_INTERRUPTED] = "interrupted"};
 #define OUTCOMES ((int)(sizeof(outcomes) / sizeof(outcomes[0])))
 
-const char *view_outcome_word(int outcome)
+const char *show_outcome_word(int outcome)
 {
 	if (outcome < 0)
 		return NULL;
 	return outcome < OUTCOMES ? outcomes[outcome] : "?";
 }
 
-int view_outcome(const char *word, size_t len)
+int show_outcome(const char *word, size_t len)
 {
 	for (int i = 0; i < OUTCOMES; i++)
 		if (is_word(outcomes[i], word, len))
@@ -66,9 +66,9 @@ int view_outcome(const char *word, size_t len)
 	return -1;
 }
 
-static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t signal, enum jobstack_cause cause)
+static struct show_amount format_ending(int outcome, int32_t exit_code, int32_t signal, enum jobstack_cause cause)
 {
-	struct view_amount how;
+	struct show_amount how;
 
 	if (outcome == JOBSTACK_FAILED && cause == JOBSTACK_CAUSE_TIMEOUT)
 		(void)snprintf(how.text, sizeof(how.text), "timeout"); /* else only its last signal would be seen */
@@ -79,21 +79,21 @@ static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t 
 	else if (outcome == JOBSTACK_FAILED && exit_code > 0)
 		(void)snprintf(how.text, sizeof(how.text), "exit %" PRId32, exit_code);
 	else
-		(void)snprintf(how.text, sizeof(how.text), "%s", outcome < 0 ? "-" : view_outcome_word(outcome));
+		(void)snprintf(how.text, sizeof(how.text), "%s", outcome < 0 ? "-" : show_outcome_word(outcome));
 	return how;
 }
 
-struct view_amount view_item_how(const struct jobstack_item *item)
+struct show_amount show_item_how(const struct jobstack_item *item)
 {
 	return format_ending(item->outcome, item->exit_code, item->signal, item->cause);
 }
 
-struct view_amount view_failure_how(const struct jobstack_failure *f)
+struct show_amount show_failure_how(const struct jobstack_failure *f)
 {
 	return format_ending(f->outcome, f->exit_code, f->signal, f->cause);
 }
 
-const char *view_stack_word(enum jobstack_stack_state state)
+const char *show_stack_word(enum jobstack_stack_state state)
 {
 	static const char *const word[] = {[JOBSTACK_OPEN] = "open",
 					   [JOBSTACK_PAUSED] = "paused",
@@ -103,12 +103,12 @@ const char *view_stack_word(enum jobstack_stack_state state)
 	return (size_t)state < sizeof(word) / sizeof(word[0]) ? word[state] : "?";
 }
 
-const char *view_stack_state(const struct jobstack_status *s)
+const char *show_stack_state(const struct jobstack_status *s)
 {
-	return s->state == JOBSTACK_OPEN && insight_stack_is_over(s) ? "finished" : view_stack_word(s->state);
+	return s->state == JOBSTACK_OPEN && figures_stack_is_over(s) ? "finished" : show_stack_word(s->state);
 }
 
-const char *view_cause_word(enum jobstack_cause cause)
+const char *show_cause_word(enum jobstack_cause cause)
 {
 	static const char *const word[JOBSTACK_CAUSES] = {
 		[JOBSTACK_CAUSE_EXIT] = "exit",		  [JOBSTACK_CAUSE_SIGNAL] = "signal",
@@ -126,12 +126,12 @@ const char *view_cause_word(enum jobstack_cause cause)
 	return cause < JOBSTACK_CAUSES ? word[cause] : NULL;
 }
 
-const char *view_plural(uint64_t n)
+const char *show_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
-const char *view_are(uint64_t n)
+const char *show_are(uint64_t n)
 {
 	return n == 1 ? "is" : "are";
 }
@@ -149,22 +149,22 @@ static void add_last_words(struct js_buf *out, const char *text, size_t len)
 	line = memrchr(text, '\n', len);
 	for (line = line != NULL ? line + 1 : text; *line == ' ' || *line == '\t'; line++)
 		;
-	view_safe(&safe, line, (size_t)(text + len - line));
+	show_safe(&safe, line, (size_t)(text + len - line));
 	js_buf_str(out, ": \"");
-	view_cut_inside(out, safe.data != NULL ? safe.data : "", safe.len, LAST_WORDS, 0);
+	show_cut_inside(out, safe.data != NULL ? safe.data : "", safe.len, LAST_WORDS, 0);
 	js_buf_char(out, '"');
 	js_buf_free(&safe);
 }
 
-void view_failed(struct js_buf *out, const void *path, size_t len, const char *reason, const char *tail,
+void show_failed(struct js_buf *out, const void *path, size_t len, const char *reason, const char *tail,
 		 size_t tail_len)
 {
 	size_t cut = len > LAST_NAME ? len - LAST_NAME : 0;
 
 	js_buf_str(out, cut > 0 ? "..." : "");
-	view_safe(out, (const char *)path + cut, len - cut);
+	show_safe(out, (const char *)path + cut, len - cut);
 	js_buf_str(out, " (");
-	view_safe_words(out, reason != NULL && *reason != '\0' ? reason : "failed");
+	show_safe_words(out, reason != NULL && *reason != '\0' ? reason : "failed");
 	add_last_words(out, tail, tail_len);
 	js_buf_char(out, ')');
 }

@@ -38,7 +38,7 @@ void feed_free(struct feed_picture *p)
 {
 	if (p == NULL)
 		return;
-	insight_snapshot_free(&p->shot);
+	figures_snapshot_free(&p->shot);
 	js_buf_free(&p->text);
 	free(p);
 }
@@ -120,8 +120,8 @@ static int read_picture(struct jobstack **handle, struct feed_picture *p, struct
 	if (*handle == NULL)
 		JS_TRY(jobstack_open(handle, &options, error));
 	if (p->of.view == FEED_STACKS)
-		return insight_snapshot_read(*handle, NULL, &p->shot, error);
-	JS_TRY(insight_snapshot_read(*handle, p->of.stack, &p->shot, error));
+		return figures_snapshot_read(*handle, NULL, &p->shot, error);
+	JS_TRY(figures_snapshot_read(*handle, p->of.stack, &p->shot, error));
 	return read_history(*handle, p, error);
 }
 

@@ -18,7 +18,7 @@ struct feed_want {
 /* What was read.  Free it with feed_free. */
 struct feed_picture {
 	struct feed_want of;
-	struct insight_snapshot shot; /* of all stacks, or of one */
+	struct figures_snapshot shot; /* of all stacks, or of one */
 	struct js_timeline ended;     /* of one: when some of its entries ended */
 	double each;		      /* how many entries each of those stands for */
 	struct js_buf text; /* of an entry: what `jobstack show` and `jobstack logs` print, with a ? for control

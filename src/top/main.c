@@ -225,7 +225,7 @@ static void ask_and_run(struct ui *u, const char *command, const char *which, co
  * stack. */
 static void requeue(struct ui *u, const struct page_row *row)
 {
-	const struct insight_failure *g = row->group;
+	const struct figures_failure *g = row->group;
 	char which[40] = "--state=dead", reason[300] = "";
 
 	if (g != NULL && (g->f.signal > 0 || g->f.exit_code >= 0))

@@ -29,7 +29,7 @@ void page_free(struct page *p)
 /* Fills in what row I of a table shows. */
 static void fill_row(struct page_row *row, const struct feed_picture *picture, enum kind kind, size_t i, size_t line)
 {
-	const struct insight_snapshot *shot = &picture->shot;
+	const struct figures_snapshot *shot = &picture->shot;
 
 	row->line = line;
 	row->stack = kind == STACKS ? shot->seen[i].stack.name : picture->of.stack;
@@ -84,35 +84,35 @@ static void add_history(struct js_buf *out, const struct feed_picture *picture, 
 		else
 			js_buf_char(out, letters[level]);
 	}
-	js_buf_printf(out, "\n          %s per column, at most %s\n", view_duration(t.step_us).text,
-		      view_rate((double)most * picture->each * 1e6 / (double)t.step_us, " files").text);
+	js_buf_printf(out, "\n          %s per column, at most %s\n", show_duration(t.step_us).text,
+		      show_rate((double)most * picture->each * 1e6 / (double)t.step_us, " files").text);
 }
 
 static void add_stack(struct page *p, const struct feed_picture *picture, const char *filter,
-		      const struct view_page *page)
+		      const struct show_page *page)
 {
-	const struct insight_snapshot *shot = &picture->shot;
+	const struct figures_snapshot *shot = &picture->shot;
 
-	view_status_head(shot, page);
+	show_status_head(shot, page);
 	add_history(page->out, picture, page->columns);
 	add_rows(p, picture, page->out, HEAD, filter);
 	if (shot->failures.n > 0)
 		js_buf_str(page->out, shot->failures_all ? "\nfailing now, will be retried\n" : "\ndead\n");
-	view_failures_table(&shot->failures, page);
+	show_failures_table(&shot->failures, page);
 	add_rows(p, picture, page->out, GROUPS, filter);
 	js_buf_char(page->out, '\n');
-	view_longest_table(shot, page);
+	show_longest_table(shot, page);
 	add_rows(p, picture, page->out, LONGEST, filter);
 	js_buf_char(page->out, '\n');
-	view_workers_table(shot, page);
+	show_workers_table(shot, page);
 	add_rows(p, picture, page->out, WORKERS, filter);
 }
 
 void page_make(struct page *p, const struct feed_picture *picture, const char *filter, unsigned columns)
 {
 	struct js_buf out = {0};
-	const struct view_page page = {
-		.out = &out, .columns = columns, .colours = view_colours(stdout), .utf8 = js_bar_utf8()};
+	const struct show_page page = {
+		.out = &out, .columns = columns, .colours = show_colours(stdout), .utf8 = js_bar_utf8()};
 
 	js_buf_reset(&p->text);
 	p->lines = p->n = 0;
@@ -123,6 +123,6 @@ void page_make(struct page *p, const struct feed_picture *picture, const char *f
 	else if (picture->shot.n == 0)
 		js_buf_str(&p->text, "there are no stacks yet: `jobstack push` creates one\n");
 	else
-		view_status_table(&picture->shot, &page);
+		show_status_table(&picture->shot, &page);
 	add_rows(p, picture, &out, picture->of.view == FEED_ENTRY ? OUTPUT : STACKS, filter);
 }

@@ -11,12 +11,12 @@ struct page_row {
 	size_t line;
 	const char *stack;
 	uint64_t entry;			     /* 0: none */
-	const struct insight_failure *group; /* NULL: none */
+	const struct figures_failure *group; /* NULL: none */
 };
 
 /* Start it as {0}; end it with page_free, before the picture of which it was made. */
 struct page {
-	struct js_buf text; /* lines, each ended by a newline; escaped, with view_paint's colours */
+	struct js_buf text; /* lines, each ended by a newline; escaped, with show_paint's colours */
 	size_t lines;
 	struct page_row *row;
 	size_t n, room;

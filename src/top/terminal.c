@@ -38,7 +38,7 @@ int terminal_begin(void)
 	(void)keypad(stdscr, TRUE);
 	(void)set_escdelay(50);
 	(void)curs_set(0);
-	if (view_colours(stdout) && has_colors()) {
+	if (show_colours(stdout) && has_colors()) {
 		(void)start_color();
 		(void)use_default_colors();
 		for (short colour = 1; colour < 8; colour++)
@@ -65,7 +65,7 @@ void terminal_print(int row, chtype look, const char *format, ...)
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) >= 0 && row < LINES)
-		view_cut_bytes(&cut, text, strlen(text), (unsigned)COLS);
+		show_cut_bytes(&cut, text, strlen(text), (unsigned)COLS);
 	va_end(args);
 	(void)move(row, 0);
 	(void)attrset((int)look);

@@ -13,6 +13,6 @@ int terminal_begin(void);
 /* Waits up to a quarter of a second for a key; ERR: none came.  *GONE: the terminal does not exist any more. */
 int terminal_key(int *gone);
 
-/* Draws a line: the text, in which only view_paint's colours are control sequences, cut to the width.  What the locale
+/* Draws a line: the text, in which only show_paint's colours are control sequences, cut to the width.  What the locale
  * can't show becomes a question mark.  With LOOK not 0, the whole line looks so, without colours. */
 void terminal_print(int row, chtype look, const char *format, ...) __attribute__((format(printf, 3, 4)));

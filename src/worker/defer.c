@@ -53,7 +53,7 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 			(void)pthread_mutex_unlock(&box->lock);
 		} else {
 			if (o->exit_code == 75 && o->err_tail.len > 0) {
-				view_failed(&why, "", 0, r->reason, o->err_tail.data, o->err_tail.len);
+				show_failed(&why, "", 0, r->reason, o->err_tail.data, o->err_tail.len);
 				(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)why.len - 3,
 					       why.data != NULL ? why.data + 2 : DEFERRED "exit 75)");
 				js_buf_free(&why);

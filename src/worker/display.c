@@ -109,7 +109,7 @@ static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 /* How many entries wait that have failed, the first one for WAIT_US. */
 static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 {
-	js_buf_printf(out, "%" PRIu64 " file%s wait%s for the next try", n, view_plural(n), n == 1 ? "s" : "");
+	js_buf_printf(out, "%" PRIu64 " file%s wait%s for the next try", n, show_plural(n), n == 1 ? "s" : "");
 	if (wait_us > 0)
 		js_buf_printf(out, "%s in %" PRId64 " s", n == 1 ? "," : ", the first one",
 			      (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
@@ -122,8 +122,8 @@ static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 
 	if (f->since_us != 0 && now - f->since_us >= LONG_US) {
 		js_buf_str(out, "longest: ");
-		view_safe(out, f->name, f->name_len);
-		js_buf_printf(out, " (%s)", view_duration(now - f->since_us).text);
+		show_safe(out, f->name, f->name_len);
+		js_buf_printf(out, " (%s)", show_duration(now - f->since_us).text);
 	} else if (f->running > 0 || idle->ready > 0)
 		return;
 	else if (idle->state == JOBSTACK_PAUSED)
@@ -132,7 +132,7 @@ static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 		add_retry(out, idle->waiting, idle->next_due_us - (now - f->sight.at_us));
 	else if (idle->running > 0)
 		js_buf_printf(out, "waiting for %" PRIu64 " file%s of other workers", idle->running,
-			      view_plural(idle->running));
+			      show_plural(idle->running));
 	else if (idle->pushers > 0)
 		js_buf_str(out, "waiting for more names");
 }
@@ -151,18 +151,18 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 	if (f->dead > 0) {
 		(void)snprintf(failed, sizeof(failed), "%" PRIu64 " failed", f->dead);
 		js_buf_str(out, ", ");
-		view_paint(out, colours, VIEW_RED, failed);
+		show_paint(out, colours, SHOW_RED, failed);
 	}
 	js_buf_printf(out, ", %zu running", f->running);
 	if (f->running > 0 && f->sight.idle.waiting > 0) /* else the second line says it */
 		js_buf_printf(out, ", %" PRIu64 " to retry", f->sight.idle.waiting);
 	if (rate > 0)
-		js_buf_printf(out, ", %s", view_rate(rate, " files").text);
+		js_buf_printf(out, ", %s", show_rate(rate, " files").text);
 	/* What is left has begun and takes longer than the others did: nobody knows how long. If nothing can run now,
 	 * the second line says what it waits for. */
 	if (left > 0 && f->sight.idle.pushers == 0 && f->running + f->sight.idle.ready > 0 &&
 	    (f->all - ended > f->running + f->sight.idle.waiting || f->since_us == 0 || now - f->since_us < LONG_US))
-		js_buf_printf(out, ", %s left", view_eta(&pace).text);
+		js_buf_printf(out, ", %s left", show_eta(&pace).text);
 }
 
 /* Whether the terminal is ours to draw on: Ctrl-Z stops the keeper, not this process. */
@@ -185,14 +185,14 @@ int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 		return 0;
 	if (!look_at_mailbox(d->box, &f))
 		return 1;
-	add_counts(d, &counts, &f, now, columns > 0 && view_colours(stderr));
+	add_counts(d, &counts, &f, now, columns > 0 && show_colours(stderr));
 	add_reason(&reason, &f, now);
-	width = counts.failed ? columns : view_width(counts.data, counts.len) + 1;
+	width = counts.failed ? columns : show_width(counts.data, counts.len) + 1;
 	if (columns >= width + BAR_LEAST) {
 		const struct js_bar bar = {f.all, f.done, f.running, f.dead};
 
 		js_bar_draw(text, &bar, columns - width,
-			    (js_bar_utf8() ? JS_BAR_UTF8 : 0) | (view_colours(stderr) ? JS_BAR_COLOURS : 0));
+			    (js_bar_utf8() ? JS_BAR_UTF8 : 0) | (show_colours(stderr) ? JS_BAR_COLOURS : 0));
 		js_buf_char(text, ' ');
 	}
 	js_buf_add(text, counts.data, counts.len);
@@ -218,10 +218,10 @@ void display_announce(struct display *d)
 		speaker_say("stack \"%s\": nothing is left to do", d->config->stack);
 	else if (left == sight->all)
 		speaker_say("stack \"%s\": %" PRIu64 " file%s%s, %zu at a time", d->config->stack, left,
-			    view_plural(left), sight->idle.pushers > 0 ? " so far" : "", d->box->slots_n);
+			    show_plural(left), sight->idle.pushers > 0 ? " so far" : "", d->box->slots_n);
 	else
 		speaker_say("stack \"%s\": %" PRIu64 " of %" PRIu64 " files %s left, %zu at a time", d->config->stack,
-			    left, sight->all, view_are(left), d->box->slots_n);
+			    left, sight->all, show_are(left), d->box->slots_n);
 }
 
 void display_failed(struct display *d, const struct jobstack_entry *e, const struct jobstack_outcome *o, int dead)
@@ -230,15 +230,15 @@ void display_failed(struct display *d, const struct jobstack_entry *e, const str
 
 	if (dead ? d->failures_n >= DISPLAY_FAILURES && !d->on : !d->on || !d->terminal || e->fails > 0)
 		return;
-	view_failed(&text, e->datapath, e->datapath_len, o->reason, o->err_tail.data, o->err_tail.len);
+	show_failed(&text, e->datapath, e->datapath_len, o->reason, o->err_tail.data, o->err_tail.len);
 	if (dead && d->failures_n++ < DISPLAY_FAILURES)
 		js_buf_printf(&d->failures, "%s\n", text.data != NULL ? text.data : "");
 	if (d->on) {
-		view_paint(&line, d->terminal && view_colours(stderr), dead ? VIEW_RED : VIEW_YELLOW,
+		show_paint(&line, d->terminal && show_colours(stderr), dead ? SHOW_RED : SHOW_YELLOW,
 			   dead ? "failed" : "failed, will be tried again");
 		js_buf_printf(&line, ": %s", text.data != NULL ? text.data : "");
 		if (o->started_us > 0 && o->ended_us > o->started_us)
-			js_buf_printf(&line, " after %s", view_took((double)(o->ended_us - o->started_us)).text);
+			js_buf_printf(&line, " after %s", show_took((double)(o->ended_us - o->started_us)).text);
 		speaker_put(&line);
 	}
 	js_buf_free(&text);
@@ -252,10 +252,10 @@ void display_interrupted(const struct display *d, size_t running, int again)
 	if (running == 0)
 		speaker_say("interrupted: no command is running");
 	else if (again)
-		speaker_say("ending %zu command%s", running, view_plural(running));
+		speaker_say("ending %zu command%s", running, show_plural(running));
 	else
 		speaker_say("interrupted: %zu command%s %s running, and may continue for %s; Ctrl-C again ends %s now",
-			    running, view_plural(running), view_are(running), view_duration(d->config->grace_us).text,
+			    running, show_plural(running), show_are(running), show_duration(d->config->grace_us).text,
 			    running == 1 ? "it" : "them");
 	if (!again && d->config->of_run)
 		speaker_say("nothing is lost: the same command line continues, and so does `jobstack run -s %s`",
@@ -273,12 +273,12 @@ void display_summary(struct display *d, int64_t took_us, const char *why)
 		return;
 	if (b->failed > b->dead)
 		(void)snprintf(attempts, sizeof(attempts), " (%" PRIu64 " attempt%s failed)", b->failed,
-			       view_plural(b->failed));
+			       show_plural(b->failed));
 	if (b->interrupted > 0)
 		(void)snprintf(interrupted, sizeof(interrupted), ", %" PRIu64 " interrupted", b->interrupted);
 	if (!d->config->of_run || d->config->verbose)
-		speaker_say("%" PRIu64 " file%s done, %" PRIu64 " failed%s in %s%s%s%s", b->done, view_plural(b->done),
-			    b->dead, interrupted, view_duration(took_us).text, attempts, why[0] != '\0' ? ": " : "",
+		speaker_say("%" PRIu64 " file%s done, %" PRIu64 " failed%s in %s%s%s%s", b->done, show_plural(b->done),
+			    b->dead, interrupted, show_duration(took_us).text, attempts, why[0] != '\0' ? ": " : "",
 			    why);
 	if (!d->config->of_run && b->dead > 0) {
 		for (char *line = d->failures.data; line != NULL && *line != '\0' && !d->on;

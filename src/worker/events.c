@@ -46,7 +46,7 @@ struct event {
 
 struct events {
 	struct events_source source;
-	struct view_fields fields; /* FIELDS */
+	struct show_fields fields; /* FIELDS */
 	const char *target;
 	int syslog;
 	uint64_t made; /* the number of the last event; only the thread that makes them uses it */
@@ -133,11 +133,11 @@ static void make_line(const struct events *e, const struct events_source *s, con
 
 	js_buf_reset(line);
 	js_buf_printf(line, "{\"event\":\"attempt\",\"version\":2,\"number\":%" PRIu64 ",", event->number);
-	view_json_member(line, "stack", s->stack, strlen(s->stack));
+	show_json_member(line, "stack", s->stack, strlen(s->stack));
 	js_buf_char(line, ',');
-	view_json_member(line, "command", program, program == NULL ? 0 : strlen(program));
+	show_json_member(line, "command", program, program == NULL ? 0 : strlen(program));
 	js_buf_char(line, ',');
-	view_json_members(&e->fields, &item, line);
+	show_json_members(&e->fields, &item, line);
 	if (s->packages != NULL)
 		add_packages(s, &event->outcome, line);
 	js_buf_char(line, '}');
@@ -282,7 +282,7 @@ struct events *events_begin(const char *target, const struct events_source *sour
 		return NULL;
 	}
 	e->source = *source;
-	(void)view_fields_parse(FIELDS, &e->fields, NULL);
+	(void)show_fields_parse(FIELDS, &e->fields, NULL);
 	e->target = target;
 	e->syslog = strcmp(target, "syslog") == 0;
 	e->fd = -1;

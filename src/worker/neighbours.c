@@ -27,7 +27,7 @@ static void note_failure(struct neighbours *n, const struct result *r)
 {
 	struct js_buf text = {0};
 
-	view_failed(&text, "", 0, r->reason, r->outcome.err_tail.data, r->outcome.err_tail.len);
+	show_failed(&text, "", 0, r->reason, r->outcome.err_tail.data, r->outcome.err_tail.len);
 	(void)snprintf(n->failure, sizeof(n->failure), "%s", text.data != NULL ? text.data : "");
 	js_buf_free(&text);
 }

@@ -87,7 +87,7 @@ static int put_stream(const struct printer *p, const struct jobstack_entry *entr
 
 	if (entry == NULL || !p->config->tag || js_kept_len(kept) == 0)
 		return js_kept_copy(kept, fd, at) < 0 ? -1 : 0;
-	view_safe(&t.name, entry->datapath, entry->datapath_len);
+	show_safe(&t.name, entry->datapath, entry->datapath_len);
 	js_buf_char(&t.name, '\t');
 	status = js_kept_each(kept, add_tagged, &t) < 0 || (t.inside && add_tagged(&t, "\n", 1) != 0) ? -1 : 0;
 	js_buf_free(&t.name);
@@ -264,14 +264,14 @@ void printer_end(struct printer *p)
 	if (pthread_mutex_trylock(&p->lock) != 0) { /* a thread hangs in it: nothing may be freed */
 		if (waiting)
 			speaker_say("the output of %zu file%s was not printed: standard output is blocked",
-				    p->n - p->first, view_plural(p->n - p->first));
+				    p->n - p->first, show_plural(p->n - p->first));
 		return;
 	}
 	if (waiting)
 		p->shown = speaker_hide(1);
 	if (print_turns(p, 1, &error) != 0)
 		speaker_say("the output of %zu file%s was not printed: %s", p->n - p->first,
-			    view_plural(p->n - p->first), error.text);
+			    show_plural(p->n - p->first), error.text);
 	if (waiting)
 		(void)speaker_hide(0);
 	(void)pthread_mutex_unlock(&p->lock);
@@ -295,11 +295,11 @@ void printer_log(struct printer *p, const struct jobstack_entry *entry, const st
 	for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
 		if (i > 0)
 			js_buf_char(&line, ' ');
-		view_quote_line(&line, argv[i], strlen(argv[i]));
+		show_quote_line(&line, argv[i], strlen(argv[i]));
 	}
 	if (p->config->persistent) {
 		js_buf_char(&line, ' ');
-		view_quote_line(&line, entry->datapath, entry->datapath_len);
+		show_quote_line(&line, entry->datapath, entry->datapath_len);
 	}
 	js_buf_char(&line, '\n');
 	if ((line.failed || js_file_write_all(p->log, line.data, line.len) != 0) && p->told++ == 0)

@@ -39,14 +39,14 @@ int recovery_connect(const struct config *config, int64_t first_us, struct jobst
 
 /* ------------------------------------------------------------------------------------------------ other workers */
 
-static void say_case(void *ctx, const struct js_watch_case *found)
+static void say_case(void *ctx, const struct js_observer_case *found)
 {
 	const struct config *config = ctx;
 	char text[700];
 
-	if (config->quiet || (found->verdict != JS_WATCH_TAKEN && !(config->verbose && found->runs_here)))
+	if (config->quiet || (found->verdict != JS_OBSERVER_TAKEN && !(config->verbose && found->runs_here)))
 		return;
-	js_watch_words(found, text, sizeof(text));
+	js_observer_words(found, text, sizeof(text));
 	speaker_say("%s", text);
 }
 
@@ -56,11 +56,11 @@ struct js_budget recovery_budget(const struct config *config, struct jobstack *h
 		handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, getenv("SLURM_CLUSTER_NAME"), config->site.slurm_us};
 }
 
-struct js_watch_options recovery_options(const struct config *config, uint64_t self)
+struct js_observer_options recovery_options(const struct config *config, uint64_t self)
 {
 	void *ctx = (void *)(uintptr_t)config;
 
-	return (struct js_watch_options){
+	return (struct js_observer_options){
 		.self = self,
 		.tell = say_case,
 		.tell_ctx = ctx,
@@ -88,12 +88,12 @@ static int find_job_end(const struct config *config, struct keeper_page *page, s
 int recovery_look(const struct config *config, struct keeper_page *page)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_watch_options options = recovery_options(config, page->worker);
+	struct js_observer_options options = recovery_options(config, page->worker);
 	struct jobstack *handle = NULL;
 	int status = recovery_connect(config, 0, &handle, &error), for_end = page->job_end_us == KEEPER_ASKED;
 
 	JS_THEN(status, for_end ? find_job_end(config, page, handle, &error)
-				: js_watch_confirm(handle, config->stack, &options, NULL, &error));
+				: js_observer_confirm(handle, config->stack, &options, NULL, &error));
 	if (for_end && status != 0)
 		page->job_end_us = 0;
 	jobstack_free(handle);

@@ -18,7 +18,7 @@ int recovery_connect(const struct config *config, int64_t first_us, struct jobst
 struct js_budget recovery_budget(const struct config *config, struct jobstack *handle);
 
 /* How a worker, whose number is SELF, watches other workers. */
-struct js_watch_options recovery_options(const struct config *config, uint64_t self);
+struct js_observer_options recovery_options(const struct config *config, uint64_t self);
 
 /* In a short-lived child of the keeper: recovers entries of workers that are proven dead, or asks when the job ends, as
  * PAGE says.  Returns its exit status. */

@@ -520,7 +520,7 @@ static void check_node(const struct run *r, char *why, size_t size)
 	if (error.code == 0)
 		(void)js_error_set(&error, JOBSTACK_EFILE, WIFEXITED(status) ? "exit %d" : "signal %d",
 				   WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-	view_failed(&text, line, strlen(line), error.text, out.data, out.len);
+	show_failed(&text, line, strlen(line), error.text, out.data, out.len);
 	(void)snprintf(why, size, "--node-check failed on %s: %s", r->ledger.neighbours.node,
 		       text.data != NULL ? text.data : "");
 	js_buf_free(&out);

@@ -39,7 +39,7 @@ static struct {
 	speaker_draw_fn *draw;
 	void *ctx;
 	int terminal, hidden;
-	struct view_picture shown; /* below the last line */
+	struct show_picture shown; /* below the last line */
 	int64_t next_us, gap_us;
 } picture = {.lock = PTHREAD_MUTEX_INITIALIZER, .shown = {.fd = STDERR_FILENO}, .gap_us = FIRST_US};
 
@@ -51,13 +51,13 @@ static void draw_picture(void)
 	unsigned columns, unused;
 	int ours;
 
-	view_picture_size(STDERR_FILENO, &columns, &unused);
+	show_picture_size(STDERR_FILENO, &columns, &unused);
 	ours = picture.draw(picture.ctx, columns, &text);
 	(void)pthread_mutex_lock(&picture.lock);
 	if (!ours)
 		picture.shown.up = 0;
 	else if (!picture.hidden && !text.failed)
-		(void)view_picture_draw(&picture.shown, text.data != NULL ? text.data : "");
+		(void)show_picture_draw(&picture.shown, text.data != NULL ? text.data : "");
 	(void)pthread_mutex_unlock(&picture.lock);
 	js_buf_free(&text);
 }
@@ -86,7 +86,7 @@ int speaker_hide(int hide)
 {
 	(void)pthread_mutex_lock(&picture.lock);
 	if (hide)
-		(void)view_picture_erase(&picture.shown);
+		(void)show_picture_erase(&picture.shown);
 	picture.hidden = hide;
 	(void)pthread_mutex_unlock(&picture.lock);
 	return picture.terminal && picture.draw != NULL;
@@ -124,10 +124,10 @@ static void *write_lines(void *unused)
 			continue;
 		n = read(pending[0], text, sizeof(text));
 		(void)pthread_mutex_lock(&picture.lock);
-		(void)view_picture_erase(&picture.shown);
+		(void)show_picture_erase(&picture.shown);
 		more = n > 0 ? write_whole_lines(text, (size_t)n) : n < 0 && errno == EINTR;
 		if (more && !picture.hidden)
-			(void)view_picture_show(&picture.shown);
+			(void)show_picture_show(&picture.shown);
 		(void)pthread_mutex_unlock(&picture.lock);
 	}
 	return unused;
@@ -147,7 +147,7 @@ void speaker_begin(const char *who, speaker_draw_fn *draw, void *ctx)
 
 int speaker_on_terminal(void)
 {
-	return isatty(STDERR_FILENO) && !view_is_dumb();
+	return isatty(STDERR_FILENO) && !show_is_dumb();
 }
 
 /* LINE is shorter than PIPE_BUF: written whole, or not at all. */

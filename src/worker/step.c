@@ -61,12 +61,12 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 	return plan;
 }
 
-/* About a third of the lease (JS_WATCH_BEATS_US) after the last step, with a random part, so that workers don't beat
+/* About a third of the lease (JS_OBSERVER_BEATS_US) after the last step, with a random part, so that workers don't beat
  * together. */
 static int64_t next_heartbeat(const struct ledger *l)
 {
 	int64_t lease = jobstack_worker_lease_us(l->db.worker);
-	int64_t third = (l->connection.may_stay || lease < JS_WATCH_BEATS_US ? lease : JS_WATCH_BEATS_US) / 3;
+	int64_t third = (l->connection.may_stay || lease < JS_OBSERVER_BEATS_US ? lease : JS_OBSERVER_BEATS_US) / 3;
 
 	return l->heartbeat.last_us + third - third / 8 - (int64_t)((uint64_t)third / 1024 * l->heartbeat.jitter);
 }
@@ -292,7 +292,7 @@ static int send_step(struct ledger *l, struct step *s)
 		s->sent_us = jobstack_now_us();
 		status = jobstack_step(l->db.worker, &step, &s->batch, &s->report, &l->db.error);
 		if (status == JOBSTACK_ENODB)
-			js_watch_gap(l->survey.watch); /* silence during an outage proves nothing */
+			js_observer_gap(l->survey.watch); /* silence during an outage proves nothing */
 	} while (database_repeats(&l->db, status, since));
 	s->answered_us = jobstack_now_us();
 	return status;

@@ -22,12 +22,12 @@ int survey_begin(struct survey *s, struct jobstack_error *error)
 	s->jitter = jobstack_worker_id(s->db->worker) * 2654435761u + 88172645463325252u;
 	s->began_us = jobstack_now_us();
 	s->others.seen.still_us = INT64_MAX;
-	return js_watch_new(&s->watch, s->db->handle, s->db->config->stack, &s->watch_options, error);
+	return js_observer_new(&s->watch, s->db->handle, s->db->config->stack, &s->watch_options, error);
 }
 
 void survey_end(struct survey *s)
 {
-	js_watch_free(s->watch);
+	js_observer_free(s->watch);
 }
 
 void survey_note_claim(struct survey *s, int empty)
@@ -102,7 +102,7 @@ static void watch_others(struct survey *s)
 	int status;
 
 	database_ask(s->db);
-	status = js_watch_look(s->watch, &s->others.seen, &error);
+	status = js_observer_look(s->watch, &s->others.seen, &error);
 	database_answered(s->db);
 	if (status != 0 && s->others.seen.failed == 0) { /* it is no step: the next one will tell */
 		s->others.next_us = jobstack_now_us() + JS_SECOND_US;

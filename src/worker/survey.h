@@ -16,9 +16,9 @@ struct survey {
 	struct neighbours *neighbours;
 	struct display *display;
 	const struct keeper *keeper;
-	struct js_watch_options watch_options;
+	struct js_observer_options watch_options;
 	/* its own */
-	struct js_watch *watch; /* watches other workers */
+	struct js_observer *watch; /* watches other workers */
 	uint64_t jitter;
 	int64_t began_us;
 	struct {
@@ -31,7 +31,7 @@ struct survey {
 		int64_t wait_us;  /* how long the last wait was */
 	} empty;		  /* after a claim that brought nothing */
 	struct {
-		struct js_watch_result seen;
+		struct js_observer_result seen;
 		int64_t at_us;	 /* when that was; 0: nobody was seen */
 		int64_t next_us; /* when to look again */
 	} others;		 /* the last look at other workers */

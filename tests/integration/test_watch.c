@@ -13,27 +13,27 @@
 
 #define LEASE_US (2 * JS_SECOND_US)
 
-static struct js_watch_result result;
+static struct js_observer_result result;
 static char told[800], reason[300];
 static unsigned told_n;
 
-static void take_case(void *ctx, const struct js_watch_case *c)
+static void take_case(void *ctx, const struct js_observer_case *c)
 {
 	(void)ctx;
-	if (c->verdict == JS_WATCH_SUSPECT)
+	if (c->verdict == JS_OBSERVER_SUSPECT)
 		return;
 	told_n++;
-	js_watch_words(c, told, sizeof(told));
+	js_observer_words(c, told, sizeof(told));
 	(void)snprintf(reason, sizeof(reason), "%s", c->reason);
 }
 
-static struct js_watch *watcher(const char *stack, uint64_t self)
+static struct js_observer *watcher(const char *stack, uint64_t self)
 {
-	struct js_watch_options options = {.self = self, .tell = take_case};
-	struct js_watch *watch;
+	struct js_observer_options options = {.self = self, .tell = take_case};
+	struct js_observer *watch;
 
 	told_n = 0;
-	OK(js_watch_new(&watch, h, stack, &options, &e));
+	OK(js_observer_new(&watch, h, stack, &options, &e));
 	return watch;
 }
 
@@ -54,18 +54,18 @@ static struct jobstack_worker *worker(const char *stack, int64_t lease_us)
 	return w;
 }
 
-static void look_once(struct js_watch *watch, uint64_t workers)
+static void look_once(struct js_observer *watch, uint64_t workers)
 {
-	OK(js_watch_look(watch, &result, &e));
+	OK(js_observer_look(watch, &result, &e));
 	assert_int_equal(result.workers, workers);
 	assert_true(result.next_us <= result.latest_us || result.workers > 0);
 }
 
 /* Looks when a look is wanted, until somebody was taken back from, or UNTIL.  Returns whether somebody was. */
-static int watch_on(struct js_watch *watch, int64_t until)
+static int watch_on(struct js_observer *watch, int64_t until)
 {
 	do {
-		OK(js_watch_look(watch, &result, &e));
+		OK(js_observer_look(watch, &result, &e));
 		if (result.workers > 0)
 			return 1;
 		js_clock_nap((result.next_us < until ? result.next_us : until) - jobstack_now_us(), NULL);
@@ -74,7 +74,7 @@ static int watch_on(struct js_watch *watch, int64_t until)
 }
 
 /* It is taken back, but not before a whole lease has passed since SINCE. */
-static void taken_after(struct js_watch *watch, int64_t since)
+static void taken_after(struct js_observer *watch, int64_t since)
 {
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_true(jobstack_now_us() - since >= LEASE_US);
@@ -83,7 +83,7 @@ static void taken_after(struct js_watch *watch, int64_t since)
 
 static void silence(void **state)
 {
-	struct js_watch *watch = watcher("silence", 0);
+	struct js_observer *watch = watcher("silence", 0);
 	struct jobstack_worker *w = worker("silence", LEASE_US);
 	int64_t since = jobstack_now_us();
 
@@ -100,14 +100,14 @@ static void silence(void **state)
 	GIVES(JOBSTACK_NOTHING, take_step(w, NULL, 0, 0, NULL, NULL, &e)); /* it is fenced */
 	look_once(watch, 0);
 	jobstack_worker_free(w);
-	js_watch_free(watch);
+	js_observer_free(watch);
 }
 
 /* A server whose clock was set forward says that everybody is silent for long: what counts is what we have seen. */
 static void first_look(void **state)
 {
 	struct jobstack_worker *w = worker("first", LEASE_US);
-	struct js_watch *watch;
+	struct js_observer *watch;
 	int64_t since;
 
 	(void)state;
@@ -118,13 +118,13 @@ static void first_look(void **state)
 	assert_int_equal(result.suspects, 1);
 	taken_after(watch, since);
 	jobstack_worker_free(w);
-	js_watch_free(watch);
+	js_observer_free(watch);
 }
 
 static void gaps(void **state)
 {
 	struct jobstack_worker *w = worker("gap", LEASE_US), *v;
-	struct js_watch *watch = watcher("gap", 0);
+	struct js_observer *watch = watcher("gap", 0);
 	int64_t since;
 
 	(void)state;
@@ -137,17 +137,17 @@ static void gaps(void **state)
 	told_n = 0;
 	v = worker("gap", LEASE_US);
 	assert_int_equal(watch_on(watch, jobstack_now_us() + LEASE_US / 2), 0);
-	js_watch_gap(watch);
+	js_observer_gap(watch);
 	since = jobstack_now_us();
 	taken_after(watch, since);
 	jobstack_worker_free(v);
-	js_watch_free(watch);
+	js_observer_free(watch);
 }
 
 static void heartbeat(void **state)
 {
 	struct jobstack_worker *w = worker("heart", LEASE_US);
-	struct js_watch *watch = watcher("heart", 0), *own = watcher("heart", jobstack_worker_id(w));
+	struct js_observer *watch = watcher("heart", 0), *own = watcher("heart", jobstack_worker_id(w));
 	int64_t since;
 
 	(void)state;
@@ -158,15 +158,15 @@ static void heartbeat(void **state)
 	assert_int_equal(result.others, 0);
 	taken_after(watch, since);
 	jobstack_worker_free(w);
-	js_watch_free(own);
-	js_watch_free(watch);
+	js_observer_free(own);
+	js_observer_free(watch);
 }
 
 /* What somebody left in the ledger becomes the beginning of the reason, unless the worker has moved since. */
 static void suspicion(void **state)
 {
 	struct jobstack_worker *w = worker("words", LEASE_US);
-	struct js_watch *watch = watcher("words", 0);
+	struct js_observer *watch = watcher("words", 0);
 
 	(void)state;
 	GIVES(JOBSTACK_NOTHING,
@@ -183,14 +183,14 @@ static void suspicion(void **state)
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_memory_equal(reason, "silent for ", 11);
 	jobstack_worker_free(w);
-	js_watch_free(watch);
+	js_observer_free(watch);
 }
 
 /* A script's pop has no heart: its lease by the server's clock, seen twice. */
 static void scripts(void **state)
 {
 	struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
-	struct js_watch *watch = watcher("script", 0);
+	struct js_observer *watch = watcher("script", 0);
 	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	int64_t since;
 
@@ -209,14 +209,14 @@ static void scripts(void **state)
 	assert_true(jobstack_now_us() - since >= 2 * JS_SECOND_US);
 	assert_int_equal(result.entries, 1);
 	jobstack_batch_free(&b);
-	js_watch_free(watch);
+	js_observer_free(watch);
 }
 
 /* A confirming round is wanted now and then while somebody else is silent, and of a lone worker never. */
 static void confirming(void **state)
 {
 	struct jobstack_worker *w = worker("confirm", 600 * JS_SECOND_US);
-	struct js_watch *watch = watcher("confirm", 0), *own = watcher("confirm", jobstack_worker_id(w));
+	struct js_observer *watch = watcher("confirm", 0), *own = watcher("confirm", jobstack_worker_id(w));
 	int64_t until = jobstack_now_us() + 60 * JS_SECOND_US, asked = 0;
 	int wanted = 0;
 
@@ -236,8 +236,8 @@ static void confirming(void **state)
 	assert_true(result.next_us > asked + JS_SECOND_US);
 	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
-	js_watch_free(own);
-	js_watch_free(watch);
+	js_observer_free(own);
+	js_observer_free(watch);
 }
 
 /* Nothing is wanted of a silent worker while its connection is there, until half its lease is over; as soon as the
@@ -246,7 +246,7 @@ static void connected(void **state)
 {
 	struct jobstack *own = open_one();
 	struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
-	struct js_watch *watch = watcher("connected", 0);
+	struct js_observer *watch = watcher("connected", 0);
 	struct jobstack_worker *w, *v = worker("frozen", 20 * JS_SECOND_US);
 	int64_t until;
 
@@ -273,31 +273,31 @@ static void connected(void **state)
 	} while (!result.confirm);
 	OK(take_step(w, NULL, 0, 0, NULL, NULL, &e)); /* which connects */
 	OK(jobstack_worker_stay(w, &e));
-	js_watch_free(watch);
+	js_observer_free(watch);
 	watch = watcher("frozen", 0);
 	until = jobstack_now_us() + 60 * JS_SECOND_US;
 	do {
 		assert_true(jobstack_now_us() < until);
-		OK(js_watch_look(watch, &result, &e));
+		OK(js_observer_look(watch, &result, &e));
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	} while (!result.confirm && result.workers == 0);
 	assert_true(result.confirm);
 	jobstack_worker_free(w);
 	jobstack_worker_free(v);
 	jobstack_free(own);
-	js_watch_free(watch);
+	js_observer_free(watch);
 }
 
 static void no_stack(void **state)
 {
-	struct js_watch *watch = watcher("nosuch", 0);
-	struct js_watch_options options = {0};
+	struct js_observer *watch = watcher("nosuch", 0);
+	struct js_observer_options options = {0};
 
 	(void)state;
-	GIVES(JOBSTACK_EMISSING, js_watch_look(watch, &result, &e));
-	GIVES(JOBSTACK_EMISSING, js_watch_confirm(h, "nosuch", &options, NULL, &e));
-	js_watch_free(watch);
-	js_watch_free(NULL);
+	GIVES(JOBSTACK_EMISSING, js_observer_look(watch, &result, &e));
+	GIVES(JOBSTACK_EMISSING, js_observer_confirm(h, "nosuch", &options, NULL, &e));
+	js_observer_free(watch);
+	js_observer_free(NULL);
 }
 
 int main(void)

@@ -92,18 +92,18 @@ static void check_rights(struct doctor *d)
 {
 	static const char *const right[] = {"SELECT", "INSERT", "UPDATE", "DELETE",	"CREATE",
 					    "ALTER",  "DROP",	"INDEX",  "CREATE VIEW"};
-	const char *database = insight_server_text(&d->server, "database", NULL),
-		   *user = insight_server_text(&d->server, "user", "?"),
-		   *role = insight_server_text(&d->server, "role", NULL);
+	const char *database = figures_server_text(&d->server, "database", NULL),
+		   *user = figures_server_text(&d->server, "user", "?"),
+		   *role = figures_server_text(&d->server, "role", NULL);
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	char lacks[200] = "";
 	int works = 1;
 	int64_t us;
 
-	if (database == NULL || insight_server_text(&d->server, "right", NULL) == NULL)
+	if (database == NULL || figures_server_text(&d->server, "right", NULL) == NULL)
 		return; /* each account has at least USAGE: the server did not answer */
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
-		if (!insight_server_is(&d->server, "right", right[i])) {
+		if (!figures_server_is(&d->server, "right", right[i])) {
 			(void)snprintf(lacks + strlen(lacks), sizeof(lacks) - strlen(lacks), "%s%s",
 				       lacks[0] == '\0' ? "" : ", ", right[i]);
 			works &= i >= RIGHTS_TO_WORK;
@@ -128,10 +128,10 @@ static void check_rights(struct doctor *d)
 static void check_version(struct doctor *d)
 {
 	static const char needs[] = "jobstack needs MySQL 8.0 or MariaDB 10.5, or later";
-	const char *text = insight_server_text(&d->server, "version", "");
+	const char *text = figures_server_text(&d->server, "version", "");
 	int maria = strstr(text, "MariaDB") != NULL;
 	const char *product = maria ? "MariaDB" : "MySQL";
-	double schema = insight_server_number(&d->server, "schema.version", 0);
+	double schema = figures_server_number(&d->server, "schema.version", 0);
 	unsigned major = 0, minor = 0;
 
 	if (sscanf(text, "%4u.%4u", &major, &minor) != 2)
@@ -142,7 +142,7 @@ static void check_version(struct doctor *d)
 		doctor_ok(d, "server", "%s %s", product, text);
 	if (schema < 1)
 		doctor_fail(d, "schema", "jobstack init", "there is no schema yet in `%s`",
-			    insight_server_text(&d->server, "database", "a database that does not exist yet"));
+			    figures_server_text(&d->server, "database", "a database that does not exist yet"));
 	else if (schema != jobstack_schema_version())
 		doctor_fail(d, "schema",
 			    schema < jobstack_schema_version() ? "jobstack init"
@@ -160,10 +160,10 @@ static int add_workers(void *ctx, const struct jobstack_status *s)
 
 static void check_connections(struct doctor *d)
 {
-	double most = insight_server_number(&d->server, "variable.max_connections", 0),
-	       used = insight_server_number(&d->server, "status.max_used_connections", 0);
-	double now = insight_server_number(&d->server, "status.threads_connected", 0),
-	       mine = insight_server_number(&d->server, "variable.max_user_connections", 0);
+	double most = figures_server_number(&d->server, "variable.max_connections", 0),
+	       used = figures_server_number(&d->server, "status.max_used_connections", 0);
+	double now = figures_server_number(&d->server, "status.threads_connected", 0),
+	       mine = figures_server_number(&d->server, "variable.max_user_connections", 0);
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	uint64_t workers = 0;
 
@@ -171,7 +171,7 @@ static void check_connections(struct doctor *d)
 		return;
 	if (mine > 0 && mine < most)
 		most = mine;
-	if (insight_server_number(&d->server, "schema.version", 0) > 0)
+	if (figures_server_number(&d->server, "schema.version", 0) > 0)
 		(void)jobstack_status(d->cli->handle, NULL, add_workers, &workers, &error);
 	doctor_warn_if(
 		(double)workers + 50 > most || used >= 0.9 * most, d, "connections",
@@ -183,12 +183,12 @@ static void check_connections(struct doctor *d)
 
 static void check_durability(struct doctor *d)
 {
-	const char *format = insight_server_text(&d->server, "variable.binlog_format", "on"),
-		   *sync = insight_server_text(&d->server, "variable.sync_binlog", "?"),
-		   *flush = insight_server_text(&d->server, "variable.innodb_flush_log_at_trx_commit", "1");
-	double recovery = insight_server_number(&d->server, "variable.innodb_force_recovery", 0);
+	const char *format = figures_server_text(&d->server, "variable.binlog_format", "on"),
+		   *sync = figures_server_text(&d->server, "variable.sync_binlog", "?"),
+		   *flush = figures_server_text(&d->server, "variable.innodb_flush_log_at_trx_commit", "1");
+	double recovery = figures_server_number(&d->server, "variable.innodb_force_recovery", 0);
 
-	if (!insight_server_is_on(&d->server, "variable.log_bin"))
+	if (!figures_server_is_on(&d->server, "variable.log_bin"))
 		doctor_ok(d, "binary log", "off");
 	else if (strcasecmp(format, "STATEMENT") == 0)
 		doctor_fail(d, "binary log", "set binlog_format=ROW: the server refuses READ COMMITTED with STATEMENT",
@@ -213,40 +213,40 @@ static void check_durability(struct doctor *d)
 static void check_speed(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct insight_snapshot l = {.n = 0};
+	struct figures_snapshot l = {.n = 0};
 	char words[500];
 	const char *remedy;
 	int64_t us, least;
 
-	if (insight_server_number(&d->server, "schema.version", 0) != jobstack_schema_version() ||
+	if (figures_server_number(&d->server, "schema.version", 0) != jobstack_schema_version() ||
 	    jobstack_commit_time(d->cli->handle, &us, &least, &error) != 0)
 		return; /* other lines say why */
 	remedy = cli_why_server(&d->server, us, least >= SLOW_COMMIT_US / 2, words, sizeof(words));
 	if (us < SLOW_COMMIT_US)
-		doctor_ok(d, "commit", "%s", view_took((double)us).text);
+		doctor_ok(d, "commit", "%s", show_took((double)us).text);
 	else
-		doctor_warn(d, "commit", remedy, "%s (%s)", view_took((double)us).text, words);
-	if (d->cli->stack_given && insight_snapshot_read(d->cli->handle, d->cli->stack, &l, &error) == 0 &&
-	    insight_snapshot_steps(d->cli->handle, &l, &error) == 0 && l.held_back) {
+		doctor_warn(d, "commit", remedy, "%s (%s)", show_took((double)us).text, words);
+	if (d->cli->stack_given && figures_snapshot_read(d->cli->handle, d->cli->stack, &l, &error) == 0 &&
+	    figures_snapshot_steps(d->cli->handle, &l, &error) == 0 && l.held_back) {
 		remedy = cli_why_steps(&l.steps, words, sizeof(words));
 		doctor_warn(d, "steps", remedy, "%s", words);
 	}
-	insight_snapshot_free(&l);
+	figures_snapshot_free(&l);
 }
 
 static void check_sizes(struct doctor *d)
 {
-	double packet = insight_server_number(&d->server, "variable.max_allowed_packet", 0);
-	const char *group = insight_server_text(&d->server, "variable.group_replication_group_name", "");
+	double packet = figures_server_number(&d->server, "variable.max_allowed_packet", 0);
+	const char *group = figures_server_text(&d->server, "variable.group_replication_group_name", "");
 
 	if (packet > 0)
 		doctor_warn_if(packet < 4 * MB, d, "packets", "raise max_allowed_packet to at least 4M",
 			       "max_allowed_packet is %.4g MB", packet / MB);
 	doctor_ok(d, "loads", "%s",
-		  insight_server_is_on(&d->server, "variable.local_infile")
+		  figures_server_is_on(&d->server, "variable.local_infile")
 			  ? "local_infile is on: large pushes use LOAD DATA"
 			  : "local_infile is off: large pushes take 50 % longer");
-	if (insight_server_is_on(&d->server, "variable.wsrep_on") || *group != '\0')
+	if (figures_server_is_on(&d->server, "variable.wsrep_on") || *group != '\0')
 		doctor_warn(d, "cluster",
 			    "if several servers accept writes, list them in the same order for all clients (see "
 			    "docs/ADMIN.md)",
@@ -255,9 +255,9 @@ static void check_sizes(struct doctor *d)
 
 static void check_purge(struct doctor *d)
 {
-	double history = insight_server_number(&d->server, "status.innodb_history_list_length",
-					       insight_server_number(&d->server, "purge.history", -1));
-	double oldest = insight_server_number(&d->server, "transaction.oldest_seconds", -1);
+	double history = figures_server_number(&d->server, "status.innodb_history_list_length",
+					       figures_server_number(&d->server, "purge.history", -1));
+	double oldest = figures_server_number(&d->server, "transaction.oldest_seconds", -1);
 
 	if (history < 0 && oldest < 0) {
 		doctor_ok(d, "purge", "unknown: the server shows it only to users with the PROCESS privilege");
@@ -275,8 +275,8 @@ static void check_purge(struct doctor *d)
 
 static void check_clocks(struct doctor *d)
 {
-	double ahead = insight_server_number(&d->server, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
-	double trip = insight_server_number(&d->server, "roundtrip_us", 0);
+	double ahead = figures_server_number(&d->server, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
+	double trip = figures_server_number(&d->server, "roundtrip_us", 0);
 
 	doctor_warn_if(
 		apart > (double)CLOCK_US, d, "clock",
@@ -286,7 +286,7 @@ static void check_clocks(struct doctor *d)
 			: "synchronize the clocks (chrony, ntp): leases are not affected, but times are shown wrongly",
 		apart < JS_SECOND_US / 10 ? "the server's clock and this host's agree"
 					  : "the server's clock is %s %s this host's",
-		view_duration((int64_t)apart).text, ahead < 0 ? "behind" : "ahead of");
+		show_duration((int64_t)apart).text, ahead < 0 ? "behind" : "ahead of");
 	doctor_warn_if(trip > SLOW_US, d, "round trip",
 		       "the database is far away or busy: short commands will have to wait for it", "%.2f ms",
 		       trip / 1e3);
@@ -294,8 +294,8 @@ static void check_clocks(struct doctor *d)
 
 static void check_disk(struct doctor *d)
 {
-	const char *host = insight_server_text(&d->server, "variable.hostname", ""),
-		   *dir = insight_server_text(&d->server, "variable.datadir", NULL);
+	const char *host = figures_server_text(&d->server, "variable.hostname", ""),
+		   *dir = figures_server_text(&d->server, "variable.datadir", NULL);
 	char own[256] = "";
 
 	(void)gethostname(own, sizeof(own) - 1);
@@ -317,13 +317,13 @@ static void say_reason(void *ctx, const struct cli_reason *why)
 
 static void examine_stack(struct doctor *d)
 {
-	struct insight_stack s = {.cwd = {0}};
+	struct figures_stack s = {.cwd = {0}};
 	char cwd[4097];
 
-	if (!d->cli->stack_given || insight_server_number(&d->server, "schema.version", 0) != jobstack_schema_version())
+	if (!d->cli->stack_given || figures_server_number(&d->server, "schema.version", 0) != jobstack_schema_version())
 		return;
 	js_error_clear(&d->cli->error);
-	if (insight_stack_read(d->cli->handle, d->cli->stack, &s, &d->cli->error) != 0)
+	if (figures_stack_read(d->cli->handle, d->cli->stack, &s, &d->cli->error) != 0)
 		doctor_fail(d, "stack", cli_remedy(d->cli), "%s", d->cli->error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
 		cli_why_counts(&s, say_reason, d);
@@ -333,8 +333,8 @@ static void examine_stack(struct doctor *d)
 			    "the relative names in \"%s\" were pushed from the directory %s, but this is %s",
 			    d->cli->stack, s.cwd.data, cwd);
 	else
-		doctor_ok(d, "stack", "\"%s\" has %" PRIu64 " left", d->cli->stack, insight_stack_left(&s.s));
-	insight_stack_free(&s);
+		doctor_ok(d, "stack", "\"%s\" has %" PRIu64 " left", d->cli->stack, figures_stack_left(&s.s));
+	figures_stack_free(&s);
 }
 
 static int keep_line(void *ctx, const struct jobstack_item *item)
@@ -379,7 +379,7 @@ void doctor_database(struct doctor *d)
 	if (connect_to_it(d) != 0)
 		return;
 	js_error_clear(&d->cli->error);
-	if (insight_server_read(&d->server, d->cli->handle, &d->cli->error) != 0) {
+	if (figures_server_read(&d->server, d->cli->handle, &d->cli->error) != 0) {
 		if (cli_stop == 0)
 			doctor_fail(d, "server", cli_remedy(d->cli), "%s", d->cli->error.text);
 		return;

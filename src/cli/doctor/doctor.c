@@ -127,7 +127,7 @@ static int print_findings(struct cli *cli)
 		doctor_slurm(&d);
 	if (cli_stop == 0 && d.srun != NULL)
 		under_srun(&d);
-	insight_server_free(&d.server);
+	figures_server_free(&d.server);
 	if (cli_stop == 0 && !cli->json && !cli->quiet)
 		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
 			     d.count[DOCTOR_FAIL]);

@@ -25,7 +25,7 @@ struct doctor {
 	int slurm;	  /* there is a Slurm here */
 	char where[256];  /* the host, or Slurm's name of the node */
 	unsigned count[DOCTOR_LEVELS];
-	struct insight_server server;
+	struct figures_server server;
 	int memory; /* ran out */
 };
 

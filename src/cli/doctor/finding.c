@@ -20,8 +20,8 @@ _Static_assert(sizeof(doctor_word) / sizeof(doctor_word[0]) == DOCTOR_LEVELS, "a
 void doctor_print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text,
 		  const char *remedy)
 {
-	static const enum view_colour colour[] = {
-		[DOCTOR_OK] = VIEW_GREEN, [DOCTOR_WARN] = VIEW_YELLOW, [DOCTOR_FAIL] = VIEW_RED};
+	static const enum show_colour colour[] = {
+		[DOCTOR_OK] = SHOW_GREEN, [DOCTOR_WARN] = SHOW_YELLOW, [DOCTOR_FAIL] = SHOW_RED};
 	struct js_buf line = {0};
 	char word[8];
 
@@ -36,14 +36,14 @@ void doctor_print(struct doctor *d, enum doctor_level level, const char *where, 
 	if (d->cli->quiet && level == DOCTOR_OK)
 		return;
 	(void)snprintf(word, sizeof(word), "%-5s", doctor_word[level]);
-	view_paint(&line, view_colours(stdout), colour[level], word);
+	show_paint(&line, show_colours(stdout), colour[level], word);
 	js_buf_printf(&line, "%-13s ", check);
 	if (strcmp(where, d->where) != 0)
 		js_buf_printf(&line, "%s: ", where);
-	view_safe(&line, text, strlen(text));
+	show_safe(&line, text, strlen(text));
 	if (remedy != NULL) {
 		js_buf_printf(&line, "\n%19s-> ", "");
-		view_safe(&line, remedy, strlen(remedy));
+		show_safe(&line, remedy, strlen(remedy));
 	}
 	(void)printf("%s\n", line.failed ? "" : line.data);
 	(void)fflush(stdout);

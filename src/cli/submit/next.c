@@ -93,8 +93,8 @@ static void mail_end(struct submit *s, const char *text)
 	if (s->notify == NULL)
 		return;
 	(void)snprintf(subject, sizeof(subject), "jobstack %s: %" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left",
-		       s->cli->stack, t->done, t->dead, insight_stack_left(t));
-	view_safe_words(&body, text);
+		       s->cli->stack, t->done, t->dead, figures_stack_left(t));
+	show_safe_words(&body, text);
 	js_buf_str(&body, "\n\n");
 	if (!run_ours(s, "report", &body))
 		(void)run_ours(s, "status", &body);
@@ -167,7 +167,7 @@ void submit_broke(struct submit *s)
 			 "no more workers are submitted, because sbatch rejected %s%s: see its messages in %s, and "
 			 "submit again to continue with %" PRIu64 " left",
 			 s->answered[0] == '\0' ? "the next job" : "the follow-up of job ", s->answered, s->logs,
-			 insight_stack_left(&s->stack.s));
+			 figures_stack_left(&s->stack.s));
 }
 
 /* CLI_GO_ON: another round is needed; LOOK_LATER; or the exit status at the end of the chain. */
@@ -177,7 +177,7 @@ static int judge_stack(struct submit *s)
 	const struct js_buf *note = &s->stack.note;
 	const char *name = s->cli->stack;
 	struct submit_chain *c = &s->chain;
-	uint64_t left = insight_stack_left(t);
+	uint64_t left = figures_stack_left(t);
 	int is_over = left == 0 && t->state != JOBSTACK_CANCELLED;
 
 	if (is_over && t->dead == 0)
@@ -189,12 +189,12 @@ static int judge_stack(struct submit *s)
 	if (!s->until_done)
 		return end_rounds(s, CLI_NO,
 				  "the jobs have ended, and %" PRIu64 " %s left: %" PRIu64 " done, %" PRIu64 " dead",
-				  left, view_are(left), t->done, t->dead);
+				  left, show_are(left), t->done, t->dead);
 	if (t->state != JOBSTACK_OPEN)
 		return end_rounds(s, CLI_NO,
 				  "no more workers are submitted, because the stack is %s%s%.500s: run `jobstack "
 				  "resume -s %s`, and submit again",
-				  view_stack_word(t->state), note->len > 0 ? ": " : "", note->len > 0 ? note->data : "",
+				  show_stack_word(t->state), note->len > 0 ? ": " : "", note->len > 0 ? note->data : "",
 				  name);
 	if (was_cancelled(s))
 		return end_rounds(
@@ -217,7 +217,7 @@ static int judge_stack(struct submit *s)
 			"no more workers are submitted, because no entry ended in the last %d jobs, and %" PRIu64
 			" %s left: if they need longer than --time, raise --time; see `jobstack status -s %s` "
 			"and the logs in %s",
-			IDLE_ROUNDS, left, view_are(left), name, s->logs);
+			IDLE_ROUNDS, left, show_are(left), name, s->logs);
 	return CLI_GO_ON;
 }
 
@@ -229,7 +229,7 @@ int submit_later_round(struct submit *s)
 
 	cli->connect_us = s->chain.later > 0 ? REACH_AGAIN_US : REACH_US;
 	status = cli_connect(cli, cli->connect_us);
-	if (status == 0 && insight_stack_read(cli->handle, cli->stack, &s->stack, &cli->error) != 0)
+	if (status == 0 && figures_stack_read(cli->handle, cli->stack, &s->stack, &cli->error) != 0)
 		status = cli_fail(cli);
 	if (status == 0)
 		status = judge_stack(s);

@@ -354,20 +354,20 @@ static int print_submitted(struct submit *s)
 	while ((job = strsep(&rest, ":")) != NULL) {
 		if (s->parsable)
 			(void)printf("%s\n", job);
-		view_append(jobs, json_integer(strtoll(job, NULL, 10)));
+		show_append(jobs, json_integer(strtoll(job, NULL, 10)));
 	}
 	if (s->cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", s->cli->stack),
 				 KEY_JSON("job", json_incref(json_array_get(jobs, 0))), KEY_JSON("jobs", jobs),
 				 KEY_COUNT("workers", s->starts), KEY_INT("slots", s->slots, s->slots > 0),
-				 KEY_COUNT("left", insight_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
+				 KEY_COUNT("left", figures_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
 				 KEY_INT("next", s->next, s->next > 0));
 	json_decref(jobs);
 	if (s->parsable || s->cli->quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
-		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, view_plural(s->starts),
-		     VIEW_ENTRIES(insight_stack_left(&s->stack.s)), s->cli->stack);
+		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, show_plural(s->starts),
+		     SHOW_ENTRIES(figures_stack_left(&s->stack.s)), s->cli->stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
 			     s->until_done ? "it starts new workers until nothing is left" : "it mails the result");
@@ -434,7 +434,7 @@ static int submit_all(struct submit *s)
 /* CLI_GO_ON, or the exit status. */
 static int first_round(struct submit *s)
 {
-	if (insight_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
+	if (figures_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
 		return cli_fail(s->cli);
 	JS_TRY(check_for_work(s));
 	JS_TRY(check_database(s));
@@ -489,7 +489,7 @@ static int submit_jobs(struct cli *cli)
 		if (status != CLI_YES && s->chain.round > 0)
 			submit_broke(s);
 	}
-	insight_stack_free(&s->stack);
+	figures_stack_free(&s->stack);
 	return status;
 }
 

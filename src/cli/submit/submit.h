@@ -31,7 +31,7 @@ struct submit_chain {
 
 struct submit {
 	struct cli *cli;
-	struct insight_stack stack;
+	struct figures_stack stack;
 	struct cli_words passed;  /* options of sbatch: those that stood among ours, and what --sbatch says */
 	struct cli_words worker;  /* options of jobstack-worker */
 	struct cli_words command; /* CMD: cli->words */
