@@ -176,7 +176,7 @@ void js_persist_free(struct js_persist *p)
 	errno = saved;
 }
 
-/* Only our end does not block: the process's is a pipe as any other. */
+/* Makes our end of a pipe non-blocking.  The process's end still blocks, as any program expects. */
 static int set_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

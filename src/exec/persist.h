@@ -34,9 +34,9 @@ struct js_persist_answer {
 	char message[JS_PERSIST_MESSAGE]; /* one line of UTF-8 without control characters; may be "" */
 };
 
-/* Returns whether the line, without its newline, is an answer: 1 with ANSWER filled, or 0: it is output.  "failed"
- * without a number after it and at its end, or with a number that is not 1 to 255, is an answer with code 1, and the
- * message says what is wrong with it. */
+/* Returns 1, and fills ANSWER, if the line, given without its newline, is an answer; 0 if it is output.  "failed"
+ * alone, or with a number that is not 1 to 255, is an answer with code 1, whose message says what is wrong.  "failed"
+ * with other words after it is output. */
 int js_persist_parse(const char *line, size_t len, struct js_persist_answer *answer);
 
 /* Takes a stream apart into output and answers.  Begin with zeroes.
@@ -61,8 +61,8 @@ enum js_persist_piece { JS_PERSIST_MORE, JS_PERSIST_OUTPUT, JS_PERSIST_ANSWER };
  * always room after js_persist_next has said MORE. */
 char *js_persist_room(struct js_persist_reader *reader, size_t *room);
 
-/* The next piece: OUTPUT, in *TEXT, valid until the next call; ANSWER, in reader->answer; MORE: the stream has to go
- * on.  AT_END: it does not, and a line without a newline is output. */
+/* Returns the next piece.  OUTPUT: it is *TEXT, *LEN bytes, valid until the next call.  ANSWER: it is reader->answer.
+ * MORE: more of the stream must be read first.  AT_END: there is no more, and a line without a newline is output. */
 enum js_persist_piece js_persist_next(struct js_persist_reader *reader, int at_end, const char **text, size_t *len);
 
 /* --------------------------------------------------------------------------------------------------- the process */
@@ -112,8 +112,8 @@ enum js_persist_event {
 	JS_PERSIST_CLOSED    /* its standard output is closed, and so is the pipe here */
 };
 
-/* Reads what there is, as far as the next event; output is written to where it goes.  READ: also once from the pipe;
- * else only what has been read before. */
+/* Goes through what the process has printed, up to the next event, and writes output to p->to.  READ: first reads once
+ * from the pipe; otherwise it sees only what was read before. */
 enum js_persist_event js_persist_take(struct js_persist *p, int read);
 
 /* Returns whether there is more to be read from the pipe now. */

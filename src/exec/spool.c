@@ -27,7 +27,7 @@
 #define OUTCOME_MIN 50			    /* no line with an outcome is shorter */
 
 /* The columns of an outcome's line, a row for each: those that lead to the attempt and say what follows from it, those
- * of base/attempt.h, and the end of stderr.  X(MEMBER, COLUMN, FIELD, KIND), of which FIELD is not used here. */
+ * of base/attempt.h, and the end of stderr.  Rows are as those there; FIELD and FOUND are not used here. */
 /* clang-format off */
 #define COLUMNS_OF_OUTCOME(X)                                                                                          \
 	X(entry, "entry", NULL, COUNT, OUTCOME) X(attempt, "attempt", NULL, COUNT, OUTCOME)                            \
@@ -155,7 +155,7 @@ static int read_head(struct cursor *c, struct js_spool_head *head)
 	return 0;
 }
 
-/* What line number LINE says after its checksum. */
+/* Reads what line number LINE has after its checksum.  Returns 0, or -1 if it is damaged. */
 static int read_spool_record(struct js_spool *s, struct cursor *c, size_t line)
 {
 	char letter = c->at < c->end ? *c->at++ : '\0';

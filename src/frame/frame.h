@@ -109,12 +109,12 @@ struct cli_take {
  * exit status after printing why), connects with PATIENCE_US, and ends with the exit status that RUN returns. */
 enum {
 	CLI_CATCHES = 1, /* cli_stop is set by signals; else they end the process */
-	CLI_DIES = 2,	 /* ... and in the end the process dies by the one that came */
+	CLI_DIES = 2,	 /* the same, and in the end the process dies by the signal that came */
 	CLI_OFFLINE = 4, /* RUN connects itself, if at all */
-	CLI_SORTS = 8,	 /* RUN does all of it, with argc and argv */
+	CLI_SORTS = 8,	 /* RUN gets argc and argv, and does all the rest itself */
 	CLI_NAMED = 32,	 /* the stack may not be "@", the newest one: what is lost must be named */
 	CLI_LOOKS = 64,	 /* where no stack is named and none is called "default", it looks at the newest of this user */
-	CLI_CHANGES = 128, /* ... it changes the only one */
+	CLI_CHANGES = 128, /* the same, but it changes the only one, and refuses if there are several */
 	CLI_EACH = 16	   /* RUN is called for each stack, and the highest exit status counts */
 };
 struct cli_frame {
@@ -172,7 +172,7 @@ void cli_message(const struct cli *cli, const char *end, const char *format, ...
 
 /* For commands that delete data, give up work or undo it, unless each entry is named: says what will be done, and asks.
  * Returns 0 to do it, or CLI_NO.  It asks only on a terminal and without --yes; else it returns 0 and prints nothing.
- * cli_asks: would it ask?  Then count before. */
+ * cli_asks returns whether it would ask: only then what the question says need be counted before. */
 #define cli_confirm(cli, ...) (cli_asks(cli) ? cli_message(cli, "? [y/N] ", __VA_ARGS__), cli_answer(cli) : 0)
 int cli_asks(const struct cli *cli);
 int cli_answer(const struct cli *cli);
@@ -183,7 +183,8 @@ int cli_print_json(json_t *object);
 /* The same for an object with these members (show/json.h). */
 #define CLI_PRINT(...) cli_print_json(SHOW_OBJECT(__VA_ARGS__))
 
-/* Writes to standard output, or flushes it with NULL: 0; -1 if that failed, now or before.  cli_end reports it. */
+/* Writes TEXT to standard output, or flushes that if TEXT is NULL.  Returns 0, or -1 if that failed, now or before;
+ * cli_end reports it. */
 int cli_write(struct cli *cli, const struct js_buf *text);
 
 /* As cli_fail, for memory that ran out. */

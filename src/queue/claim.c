@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Claims in memory, and closing them.  Promises: an outcome changes nothing here until its COMMIT is known; the
- * statements come in the lock order claim < attempt < dead < span.
+ * statements come in the lock order claim < attempt < set_aside < span.
  */
 #include "queue/claim.h"
 
@@ -177,8 +177,8 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 	return n;
 }
 
-/* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the
- * server.  There is a bit for each, from WITH_USAGE on for those of usage: what nobody measures costs nothing. */
+/* Columns that are NULL in every row of most steps.  The INSERT then does not name them, and the server has a fifth
+ * less to parse.  Each has a bit, those of usage from WITH_USAGE on: what nobody measures costs nothing. */
 enum {
 	WITH_SIGNAL = 1,
 	WITH_REASON = 2,
@@ -226,7 +226,7 @@ static struct jobstack_bytes tail_end(struct jobstack_bytes tail, size_t most)
 	return tail.len <= most ? tail : (struct jobstack_bytes){data + (tail.len - most), most};
 }
 
-/* So much of each tail goes in. */
+/* Returns how many bytes of each tail are stored at most. */
 static size_t tail_most(const struct js_closing *c)
 {
 	size_t tails = 0, each;
@@ -359,8 +359,8 @@ static void add_dead(const struct js_closing *c, struct js_sql *sql)
 		js_sql_add(sql, ";");
 }
 
-/* Do some of the closing entries of CLAIM go back unstarted? They leave no attempt row, so the claim's own row must
- * show it. */
+/* Returns whether some of the closing entries of CLAIM go back unstarted.  They leave no row in `attempt`, so the
+ * claim's own row must show that they are gone. */
 static int gives_back(const struct js_closing *c, const struct js_claim *claim)
 {
 	size_t place;
@@ -458,7 +458,7 @@ static void claim_spans(const struct js_closing *c, const struct js_claim *claim
 			span.class = JS_WAITING;
 			span.fails += way == WAY_RETRY;
 			span.delay_us = js_span_delay(c->stack, claim->fails);
-		} else if (way == WAY_ELSEWHERE) { /* soon, but each time that it came back to us less so */
+		} else if (way == WAY_ELSEWHERE) { /* soon, but later each time that it has come back */
 			span.class = JS_WAITING;
 			span.delay_us = js_span_delay(c->stack, claim->attempt - 1 - claim->fails - claim->losses) / 4;
 		} else if (way == WAY_UNSTARTED)

@@ -61,8 +61,8 @@ int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, s
 size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, enum jobstack_cause cause,
 			   const char *lost, struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
-/* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty, whose rows are deleted now, are
- * freed; or open again. */
+/* Settles the marks after a transaction.  COMMITTED: JS_CLOSING becomes JS_CLOSED, and claims without open entries are
+ * freed, since the database no longer has them.  Otherwise JS_CLOSING becomes JS_OPEN again. */
 void js_claim_settle(struct js_claim **list, int committed);
 
 /* What the SQL of closing is made from. */
@@ -83,11 +83,11 @@ void js_claim_times(const struct js_closing *closing, struct js_closed_list *lis
 /* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */
 uint64_t js_claim_closed(const struct js_claim *list);
 
-/* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second
+/* Adds the statements that come before the pop (claim, attempt, set_aside), and those after it (span).  The second
  * returns JOBSTACK_EBUG without memory. */
 void js_claim_close_sql(const struct js_closing *closing, struct js_sql *sql);
 int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, struct jobstack_error *error);
 
-/* Is this failure, or loss, an entry's last? */
+/* Returns whether OUTCOME makes an entry of CLAIM dead: it is the last failure or loss that is allowed, or fatal. */
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim,
 		     const struct jobstack_outcome *outcome);

@@ -2,7 +2,7 @@
  *
  * Which attempts were closed: a worker lists them in the transaction that records them.  The list is in the column
  * `closed` of the worker's row, which is written anyway.  When the column is full, or the worker ends, the list moves
- * to a row of the table `closed`.  Who wants to know of all attempts, once, reads these lists (history/stream.h).
+ * to a row of the table `closed`.  A reader that wants each attempt exactly once reads these lists (history/stream.h).
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct js_attempt_id {
 /* Later than any real time (seconds since 1970): in `oldest` it means that there is no attempt. */
 #define JS_CLOSED_FAR UINT32_MAX
 
-/* The second of a moment, at most JS_CLOSED_FAR. */
+/* Returns US, microseconds since 1970, in seconds: at least 0, and at most JS_CLOSED_FAR. */
 uint64_t js_closed_second(int64_t us);
 
 /* A list of attempts: "7:1,9-12:2,".  None of them ended before the second OLDEST (since 1970) or after NEWEST. */

@@ -248,9 +248,9 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_count(sql, 1);
 }
 
-/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  Two
- * reads without a subquery: one that is killed in a subquery goes on with a part of the sum.  If the second does
- * nothing, @js_room stays NULL, and nothing is taken. */
+/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  It takes
+ * two reads, because a subquery that is killed may leave only a part of the sum, without an error.  If the second read
+ * does nothing, @js_room stays NULL, and nothing is taken. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql, "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",
@@ -393,7 +393,7 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 		insert_pieces(sql, stack, pop);
 	js_sql_piece(sql, "ELSE ");
 	js_sql_only(sql, JS_SQL_BLOCKS);
-	js_sql_stmt(sql, "SET @js_sum=@js_sum+1"); /* for the cut */
+	js_sql_stmt(sql, "SET @js_sum=@js_sum+1"); /* in place of the row that the cut would have counted */
 	if (pop->reused != 0) {
 		js_span_delete_claim(sql, stack, pop->worker, pop->reused);
 		js_sql_stmt(sql, " AND @js_pos IS NULL");

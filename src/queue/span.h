@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Spans: sets of entries that nobody has claimed.  Taking a slice of the first ready one, and putting sets back.
+ * Spans: sets of entries that nobody has claimed.  Most functions here add SQL to a packet: a pop, which takes entries
+ * from the first ready span, and the statements that put entries back.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ struct js_span {
 	enum js_class class;
 	int64_t rank;
 	uint32_t attempt, fails, losses;
-	int64_t delay_us; /* waiting: until it is due; or JS_SPAN_DUE */
+	int64_t delay_us; /* of a waiting span: the time until it is due; or JS_SPAN_DUE */
 };
 
 /* Adds statements that insert the N entries IDS (ascending, each once) as spans: an interval if they are one, else
@@ -85,9 +86,9 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
 void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker, uint64_t claim_no);
 
 /* Adds, for the tail, the statement that returns what the pop took: the span's pos (NULL: nothing), first, count,
- * JS_TAKEN_COLUMNS, the stack's state, whether it is limited, whether the span is a home to which the next pops may go,
- * ids (NULL: an interval); and the datapaths: for one entry in the
- * same row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
+ * JS_TAKEN_COLUMNS, the stack's state, whether it is limited, ids (NULL: an interval).  A pop of one entry gets its
+ * number and its datapath in the same row.  Other pops get them from a second statement, one row per entry, but only if
+ * what they took is an interval. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop);
 
 /* The place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's number

@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While a stack has more living workers than CROWD, they pop by LOCKS user locks: as many at once as are enough for
- * one flush.  Each waits at most LOCK_WAIT_S for its lock, or a quarter of its lease. */
+/* While a stack has more live workers than CROWD, each pop first takes one of LOCKS user locks.  So at most LOCKS pops
+ * compete for row locks at once, which is enough to fill one flush to the disk.  A pop waits for its lock for at most
+ * LOCK_WAIT_S, or a quarter of its lease. */
 #define CROWD 32
 #define LOCKS 16
 #define LOCK_WAIT_S 5
@@ -40,7 +41,7 @@ struct stepping {
 	struct jobstack_step_report *report;
 	struct js_claim *claim;
 	struct jobstack_batch *batch;
-	int memory, damaged; /* the claim could not be stored; its list can't be read */
+	int memory, damaged; /* there was no memory for the claim; its list can't be read */
 };
 
 static void take_taken(struct stepping *s, const struct js_row *row)
@@ -86,7 +87,8 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	};
 }
 
-/* Of a stack s, for the tail of a step, behind whether some entries are due, and the worker's requests to kill. */
+/* Columns of the stack s, for the tail of a step.  Before them the row has its cwd, whether some entries are due, and
+ * the worker's requests to kill. */
 /* clang-format off */
 #define POLICY_COLUMNS(X)                                                                                              \
 	X(stack.state, "state", U32) X(stack.max_attempts, "max_attempts", U32) X(stack.max_losses, "max_losses", U32) \
@@ -98,7 +100,7 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
 /* clang-format on */
 
-/* How many others pop, and how long a commit takes. */
+/* Updates what depends on the last reading of the policy: the mean time of a commit, and the number of homes. */
 static void note_server(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
@@ -176,7 +178,7 @@ static void step_fence_sql(struct stepping *s)
 			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
 	if (closed->len > 0)
 		js_sql_add(sql, ",newest=GREATEST(newest,%u)", s->closed.newest);
-	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
+	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* no entry that they name stays open */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
 		js_sql_add(sql, ",token=%k", w->next);
@@ -255,7 +257,7 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 struct own_row {
 	uint64_t seq;
 	int64_t born_us;
-	int found, ended, token, next; /* its token is ours, or the one behind our last step */
+	int found, ended, token, next; /* its token is ours; it is the one that our step or end sets */
 	int stack;		       /* the stack is there */
 };
 
@@ -291,7 +293,8 @@ static int was_set_back(const struct jobstack_worker *w, const struct own_row *r
 	return row->born_us != w->born_us || row->seq < w->seq;
 }
 
-/* Why the fence stopped a worker that was born here. */
+/* Says why the fence stopped a worker that this process has begun: returns 1 if others have declared it dead, or an
+ * error. */
 static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
 {
 	if (!row->stack)
@@ -311,9 +314,9 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 	return JOBSTACK_NOTHING;
 }
 
-/* A guard stopped a step, or with ENDING the end, of W; LOST: a reply to an earlier try was lost.  Was it that try,
- * which had arrived (0), or is W fenced (1)?  The guard's UPDATE has waited for it, so what is read now is final.
- * JOBSTACK_ECONFLICT: the database was set back, or the stack is gone. */
+/* After a guard has stopped a step of W, or with ENDING its end.  LOST: the reply to an earlier try was lost.  Returns
+ * 0 if that try had been committed, and 1 if W is fenced.  The guard's UPDATE has waited for that try, so what is read
+ * now is final.  Returns JOBSTACK_ECONFLICT if the database was set back, or the stack is gone. */
 static int settle_step(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
 {
 	struct own_row row;
@@ -367,7 +370,7 @@ static void halt_failing_stack(struct jobstack_worker *w)
 	w->failing = 0;
 }
 
-/* May the worker take this step now? */
+/* Returns 0 if the worker may take this step now, or JOBSTACK_EUSAGE. */
 static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const struct jobstack_batch *batch,
 		      struct jobstack_error *error)
 {

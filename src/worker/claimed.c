@@ -112,7 +112,7 @@ void claimed_hand_over(struct database *db, struct jobstack_batch *batch, int fa
 	p->left = batch->count;
 	if ((db->config->commands && refuse_lines_of_others(db, p) != 0) ||
 	    (db->config->creates != NULL && learn_last_ends(db, &p->batch) != 0))
-		mailbox_stop(box, LEAVE_MACHINE, db->error.text, 0); /* which returns them */
+		mailbox_stop(box, LEAVE_MACHINE, db->error.text, 0); /* so that they are returned below */
 	(void)pthread_mutex_lock(&box->lock);
 	STAILQ_INSERT_TAIL(&box->parcels, p, next);
 	box->queued += batch->count;

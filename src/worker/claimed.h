@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What happens to entries between their claim and their start: may they run here, and what has to be known of them
- * first?  Only the ledger's thread calls this.
+ * What happens to entries between their claim and their start: this finds out whether they may run here, and reads what
+ * has to be known of them first.  Only the ledger's thread calls it.
  */
 #pragma once
 
@@ -17,6 +17,7 @@ struct claimed_directory {
  * is not the one that it runs in. */
 void claimed_check_directory(struct database *db, struct claimed_directory *dir, const char *stack);
 
-/* Hands the claimed entries to the supervisor, and takes over BATCH; FAR: only the farthest, and the others go back.
- * What may not run here is noted with it; if that can't be found out, the worker leaves and returns them. */
+/* Hands the claimed entries to the supervisor, and takes over BATCH.  FAR: hands over only the farthest entry, and
+ * returns the others.  Notes which entries may not run here.  If that can't be found out, the worker leaves and returns
+ * all of them. */
 void claimed_hand_over(struct database *db, struct jobstack_batch *batch, int far);

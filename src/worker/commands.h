@@ -39,7 +39,7 @@ enum call {
 	CALL_TRIM   /* frees disk space of a running command's output: all but the capture; it is not collected */
 };
 
-/* How a start ended. */
+/* How a start ended: what slot_start returns (worker/slot.h). */
 enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_FULL, SLOT_GONE };
 
 /* The process of a slot whose command is persistent: it stays from entry to entry (exec/persist.h). */
@@ -67,7 +67,7 @@ struct slot {
 	pid_t pid;    /* of the process that runs the entry; 0: no entry runs */
 	struct parcel *parcel;
 	const struct jobstack_entry *entry;
-	int64_t started_us, ended_us; /* its command was */
+	int64_t started_us, ended_us; /* when its command started and ended */
 	int64_t kill_at_us;	      /* when it gets KILL after its TERM; 0: no TERM was sent */
 	enum ending ending;
 	int64_t program;		   /* the version that runs; -1: not known */

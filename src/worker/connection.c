@@ -34,7 +34,7 @@ int64_t connection_next_us(const struct connection *c, int64_t last_us)
 	return c->closed ? INT64_MAX : last_us + (are_long ? IDLE_SHORT_US : IDLE_US);
 }
 
-/* As jobstack_worker_stay. */
+/* Has the connection stay open if it may, and the server has enough of them.  Returns as jobstack_worker_stay does. */
 static int try_to_stay(struct connection *c)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

@@ -13,9 +13,9 @@ struct connection {
 	struct database *db;
 	int may_stay; /* the worker runs in a Slurm job */
 	/* its own */
-	int closed; /* since the last step */
-	int looked; /* others' need of connections was looked at since the last step */
-	int stays;  /* it stays open, and is checked: */
+	int closed; /* it was closed since the last step */
+	int looked; /* since the last step it was checked whether others need connections */
+	int stays;  /* it stays open, and is checked at this moment: */
 	int64_t check_us;
 	unsigned checks;
 	int64_t stays_since_us;
@@ -23,10 +23,11 @@ struct connection {
 	int64_t stay_again_us; /* none is to stay before this moment */
 };
 
-/* After a step, which has used the connection. */
+/* Must be called after each step, which has used the connection. */
 void connection_used(struct connection *c);
 
-/* When connection_check is to be called if no step comes before; LAST_US: the last step.  With the mailbox's lock. */
+/* With the mailbox's lock held: returns the moment at which to call connection_check, if no step comes before.  LAST_US
+ * is the moment of the last step. */
 int64_t connection_next_us(const struct connection *c, int64_t last_us);
 
 /* Closes the connection when others need it, or when it was idle for long.  Returns 1 if it was to stay and something

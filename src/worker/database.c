@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* How long a worker that has to end, with nothing running, waits for the database. */
+/* How long a worker waits for the database if a signal told it to end and it runs nothing. */
 #define GOING_US (10 * JS_SECOND_US)
 
 void database_ask(struct database *db)

@@ -18,13 +18,15 @@ struct database {
 	struct jobstack_error error; /* of the last call that failed for good */
 };
 
-/* Must stand before and after each call that may wait and is no step: outcomes that wait longer go to the spool. */
+/* Call the first before, and the second after, each call that may wait for the database and is not a step.  If it waits
+ * long, the outbox meanwhile writes outcomes to the spool (worker/outbox.h). */
 void database_ask(struct database *db);
 void database_answered(struct database *db);
 
-/* Returns whether a call that gave STATUS is to be repeated, because the database is away and was asked first at
- * SINCE_US.  Then it has waited a moment, and db->error is empty. */
+/* Returns 1 if a call that returned STATUS must be repeated: the database is away, and the first try, at SINCE_US, was
+ * not too long ago.  Before it returns 1, it waits a moment and clears db->error.  Otherwise returns 0. */
 int database_repeats(struct database *db, int status, int64_t since_us);
 
-/* Has the worker leave, for the reason WHY.  It still starts what it has claimed. */
+/* Has the worker leave, for the reason WHY (mailbox_leave).  No command starts then.  Entries that were claimed but not
+ * started are not returned here. */
 void database_leave(struct database *db, enum leaving leaving, const char *why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The ledger's loop: claims ahead, writes outcomes in batches, sends heartbeats.  (A step: step.c; when to leave:
- * survey.c.)  Promise: what was claimed and not started goes back as soon as it is clear that it will wait.
+ * The ledger's loop: claims ahead, writes outcomes in batches, sends heartbeats.  What a step carries, and what follows
+ * from it, is in step.c; when to leave is decided in survey.c.  Promise: what was claimed and not started goes back as
+ * soon as it is clear that it will wait.
  */
 #include "worker/ledger.h"
 
@@ -26,7 +27,7 @@ static void wait_for_ledger_work(struct ledger *l, int64_t until)
 	/* and check again: a wake may have been missed */
 }
 
-/* Returns entries that wait for commands which take longer than expected. */
+/* Returns claimed entries to the stack if the commands before them take longer than expected. */
 static void give_back_delayed(struct ledger *l)
 {
 	struct mailbox *box = l->db.box;

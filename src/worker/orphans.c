@@ -72,7 +72,7 @@ static int is_older_than_commands(const struct orphans *o, pid_t pid)
 	return 1;
 }
 
-/* Returns 0 if it had ended already. */
+/* Kills PID, and waits for its end, at most until UNTIL_US.  Returns 0 if it had ended already. */
 static int kill_orphan(pid_t pid, int64_t until_us)
 {
 	if (kill(pid, SIGKILL) != 0)

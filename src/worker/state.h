@@ -34,8 +34,8 @@ struct supervisor {
 		int64_t end_asked_us;	/* when Slurm was last asked again when the job ends; 0: not yet */
 	} leave;			/* when commands, and the worker, have to end */
 	struct {
-		int64_t later_us;   /* no start before: there was no process for a command */
-		int64_t starved_us; /* since when there has been none, with nothing running; 0: there is */
+		int64_t later_us;   /* nothing starts before: a command got no process */
+		int64_t starved_us; /* since when no process could be created, while nothing runs; 0: one could */
 		int told_starved;
 	} starts;
 	struct orphans orphans;

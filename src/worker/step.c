@@ -16,7 +16,8 @@
 
 /* ---------------------------------------------------------------------------------------- when, and with what */
 
-/* Returns whether the next claim is for an entry far behind: it takes many, which is not allowed always. */
+/* Returns whether the next claim should reach for an entry far behind (worker/suspicion.h).  For that it takes many
+ * entries, which some settings forbid. */
 static int goes_far(const struct ledger *l)
 {
 	return suspicion_goes_far(&l->db.box->suspicion) && !l->pace.limited && l->db.config->batch == 0 &&
@@ -136,7 +137,7 @@ int step_take(struct ledger *l, struct step *s)
 	return 0;
 }
 
-/* After a step that failed for good: what it carried still waits. */
+/* After a step that failed for good: puts what it carried back into the mailbox. */
 static void return_results(struct ledger *l, struct step *s)
 {
 	(void)pthread_mutex_lock(&l->db.box->lock);
@@ -157,7 +158,7 @@ void step_free(struct step *s)
 
 /* ------------------------------------------------------------------------------------ after one that succeeded */
 
-/* How long it took, and how long slots waited for it. */
+/* Records how long the step took, and how long slots waited for it. */
 static void note_time(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->db.box;
@@ -176,7 +177,7 @@ static void tell_events(struct ledger *l, struct step *s)
 	events_tell(l->events, s->outcomes, s->n);
 }
 
-/* From its sending the lease is counted: after a late reply, the next heartbeat is due sooner. */
+/* The lease is counted from when the step was sent.  So after a late reply the next heartbeat is due sooner. */
 static void renew_lease(struct ledger *l, struct step *s)
 {
 	int64_t deadline = jobstack_worker_deadline_us(l->db.worker);
@@ -196,7 +197,7 @@ static void renew_lease(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
-/* What others want of this worker: the limits of the stack, and which entries are to be killed. */
+/* Takes over what the step has read: the limits of the stack, and which commands are to be killed. */
 static void take_policy(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->db.box;
@@ -230,7 +231,7 @@ static void note_claim(struct ledger *l, struct step *s)
 		survey_note_claim(&l->survey, s->batch.count == 0);
 }
 
-/* Before the entries are handed over, which returns them if the worker leaves. */
+/* This comes before hand_over, which returns the entries if this makes the worker leave. */
 static void check_directory(struct ledger *l, struct step *s)
 {
 	claimed_check_directory(&l->db, &l->directory, s->report.cwd);
@@ -264,7 +265,7 @@ static void (*const after_step[])(struct ledger *, struct step *) = {
 
 /* ----------------------------------------------------------------------------------------------------------- steps */
 
-/* Changes outcomes by what the history of their entries says. */
+/* Changes outcomes where other attempts of the entry matter: it was deferred too often, or this node may be bad. */
 static void judge_results(struct ledger *l, struct step *s)
 {
 	defer_limit(l->db.handle, l->db.config, l->db.box, s->results, s->outcomes, s->n);

@@ -11,22 +11,21 @@ struct step {
 	struct result *results;
 	struct jobstack_outcome *outcomes; /* what the results say */
 	size_t n, k;			   /* of outcomes, and of entries to claim */
-	int fresh; /* claim nothing that was lost before; 2: nor what is near, and only its farthest entry is to start
-		    */
+	int fresh; /* as in jobstack_step; 2: and of the claimed entries only the farthest one is to start */
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
 	int beat, nudged;
-	uint64_t leaps; /* the leaps of the wall clock that it follows */
+	uint64_t leaps; /* how many leaps of the wall clock there had been when it was planned */
 	int after_leap; /* it is the first step after a leap */
 	/* once it has succeeded */
 	struct jobstack_step_report report;
 	struct jobstack_batch batch; /* what was claimed */
 	int64_t sent_us, answered_us;
-	uint64_t finished; /* the mailbox's count then */
+	uint64_t finished; /* the mailbox's count of ended commands, after the step */
 };
 
-/* Returns, with the mailbox's lock held, whether a step is due, and what it is to claim; otherwise sets *UNTIL_US to
- * the moment at which to ask again. */
+/* With the mailbox's lock held: returns 1 if a step is due.  S then says what it is to claim.  Otherwise returns 0, and
+ * *UNTIL_US is the moment at which to ask again. */
 int step_is_due(struct ledger *l, struct step *s, int64_t *until_us);
 
 /* With the mailbox's lock held: moves outcomes out of the mailbox into S, the oldest first.  After an outage there may
@@ -37,8 +36,8 @@ int step_take(struct ledger *l, struct step *s);
  * 1 (fenced: others have this worker's entries), or a negative code with the error in l->db.error. */
 int step_do(struct ledger *l, struct step *s);
 
-/* Ends the worker's row with the outcomes in S: as that of a worker that leaves or, if its keeper was killed, as that
- * of one that was killed.  As step_do. */
+/* Ends the worker's row, and records the outcomes in S.  If the keeper was killed, the row ends as that of a killed
+ * worker: what it still holds counts as lost.  Returns as step_do does. */
 int step_end_row(struct ledger *l, struct step *s);
 
 void step_free(struct step *s);

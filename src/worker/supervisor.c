@@ -68,7 +68,7 @@ static void collect_commands(struct supervisor *s)
 			conclude_process(s, &s->slots[i], &reaped);
 }
 
-/* If the keeper was killed, the worker was meant. */
+/* Notices that the keeper was killed.  Whoever killed it meant the worker, so the worker ends. */
 static void watch_keeper(struct supervisor *s)
 {
 	char byte;
@@ -133,7 +133,7 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 	}
 }
 
-/* More than one thread may be in the loop; one of them runs. */
+/* Several threads may be in this function, but only one at a time runs its loop (worker/loop.h). */
 static int run_supervisor_loop(void *ctx)
 {
 	struct supervisor *s = ctx;
@@ -147,7 +147,7 @@ static int run_supervisor_loop(void *ctx)
 		(void)entries_read_clocks(s);
 		entries_read_signals(s);
 		collect_commands(s);
-		if (has_all_ended(s)) { /* asked after the last command was collected: no event would follow */
+		if (has_all_ended(s)) { /* checked after collecting: no event follows the last command's end */
 			if (s->orphans.next_us != 0) /* the keeper may be gone */
 				orphans_kill(&s->orphans);
 			return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Promises: a worker that leaves leaves no entry for which nobody waits; while the database is away, nothing is
- * concluded about others.
+ * Looks at the stack and at other workers, and decides when to leave.  Promises: when a worker leaves, no entry remains
+ * for which nobody waits; while the database is away, nothing is concluded about others.
  */
 #include "worker/survey.h"
 
@@ -44,7 +44,8 @@ void survey_note_claim(struct survey *s, int empty)
 	s->empty.until_us = now + s->empty.wait_us / 2 + (int64_t)js_num_jitter(&s->jitter, (uint64_t)s->empty.wait_us);
 }
 
-/* Shows the display what was read of the stack.  No step is under way, so what this worker holds is claimed. */
+/* Shows the display what was read of the stack.  That does not count the entries that this worker holds, so they are
+ * added here.  No step is under way, so none of them is counted twice. */
 static void note_sight(struct survey *s)
 {
 	const struct jobstack_idle *i = &s->look.idle;
@@ -95,7 +96,7 @@ int survey_look(struct survey *s, uint64_t claimed)
 	return status;
 }
 
-/* Recovers entries of workers that are dead.  The keeper is asked for proofs that take long. */
+/* Looks at the other workers, and recovers the entries of dead ones.  Asks the keeper for the proofs that take long. */
 static void watch_others(struct survey *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

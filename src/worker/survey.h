@@ -36,7 +36,7 @@ struct survey {
 		int64_t next_us; /* when to look again */
 	} others;		 /* the last look at other workers */
 	int64_t idle_since_us;	 /* since when there is nothing to run or to claim; 0: busy */
-	int64_t told_us;	 /* the idle_since_us of which it has said for whom it waits */
+	int64_t told_us;	 /* the idle_since_us for which it has said whom it waits for */
 	uint64_t done, dead;	 /* entries that this worker's steps have closed */
 };
 
@@ -48,14 +48,16 @@ void survey_end(struct survey *s);
  */
 void survey_note_claim(struct survey *s, int empty);
 
-/* Returns when to look at the stack although no step is due, because the display does not know how many names still
- * come, nor what of that which failed still waits.  INT64_MAX: no need.  With the mailbox's lock held. */
+/* With the mailbox's lock held: returns the moment at which the display needs a look at the stack, even if no step is
+ * due.  It needs one while names are being pushed, and while entries that failed here may wait for a retry.  INT64_MAX:
+ * no need. */
 int64_t survey_next_us(const struct survey *s);
 
 /* Reads the state of the whole stack, for the size of claims and the decision to stay; this worker has claimed CLAIMED
  * entries.  Returns 0, also if the database is away, or an error in db->error. */
 int survey_look(struct survey *s, uint64_t claimed);
 
-/* After a step that began at NOW_US (DUE: entries wait whose retry is due): looks, now and then or with nothing to do,
- * at the stack and at other workers, and decides whether to leave.  As survey_look. */
+/* Must be called after each step.  NOW_US is when the step began; DUE: there are entries whose retry is due.  Looks at
+ * the stack and at other workers, now and then or if there is nothing to do, and decides whether to leave.  Returns as
+ * survey_look does. */
 int survey_after_step(struct survey *s, int64_t now_us, uint64_t claimed, int due);
