@@ -423,7 +423,7 @@ struct jobstack_last {
 };
 typedef void jobstack_last_fn(void *ctx, const struct jobstack_last *last);
 
-/* Calls FN for each start, the newest first, and once if there was none.  (If the connection is lost meanwhile, it
+/* Calls FN for each start, in no order, and once if there was none.  (If the connection is lost meanwhile, it
  * begins again.)  STACK NULL: the starts of all stacks, without their workers.  Errors: EMISSING, ENODB. */
 int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
 		  struct jobstack_error *error);

@@ -29,7 +29,7 @@ static const char *const verb[] = {[JOBSTACK_BY_RUN] = "run", [JOBSTACK_BY_SUBMI
 
 /* What is looked for, and what was found: nothing if LINE is empty. */
 struct started {
-	int way;	 /* -1: any */
+	int way, found;	 /* -1: any; none yet */
 	const char *dir; /* NULL: any */
 	int64_t ago_us;
 	char stack[JOBSTACK_STACK_MAX + 1];
@@ -130,15 +130,18 @@ static void take_started(void *ctx, const struct jobstack_last *last)
 	struct jobstack_bytes words;
 	const char *word;
 
-	if (s->line.n > 0 || last->words.len == 0 || last->user != geteuid() || last->way > JOBSTACK_BY_SUBMIT ||
-	    (s->way >= 0 && s->way != (int)last->way) || (s->dir != NULL && strcmp(s->dir, last->cwd) != 0))
+	if ((s->line.n > 0 && last->job_us >= s->ago_us) || last->words.len == 0 || last->user != geteuid() ||
+	    last->way > JOBSTACK_BY_SUBMIT || (s->way >= 0 && s->way != (int)last->way) ||
+	    (s->dir != NULL && strcmp(s->dir, last->cwd) != 0))
 		return;
 	if (!is_signed(last, &words)) {
 		s->unsigned_n++;
 		return;
 	}
 	word = words.data;
-	s->way = (int)last->way;
+	cli_words_free(&s->line);
+	js_buf_reset(&s->cwd);
+	s->found = (int)last->way;
 	s->ago_us = last->job_us;
 	(void)snprintf(s->stack, sizeof(s->stack), "%s", last->stack);
 	js_buf_str(&s->cwd, last->cwd);
@@ -189,7 +192,7 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 	if (cli->words_n > 0)
 		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
 	JS_TRY(cli_connect(cli, CONNECT_US));
-	s = (struct started){.way = (int)way, .dir = dir};
+	s = (struct started){.way = (int)way, .found = -1, .dir = dir};
 	status = jobstack_last(cli->handle, dir != NULL ? NULL : cli->stack, take_started, &s, &cli->error);
 	if (status != 0 && status != JOBSTACK_EMISSING)
 		return cli_fail(cli);
@@ -219,7 +222,7 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *last)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	struct started s = {.way = -1};
+	struct started s = {.way = -1, .found = -1};
 
 	(void)jobstack_last(handle, stack, take_started, &s, &ignored);
 	if (s.line.n > 0 && last != NULL) {
@@ -230,7 +233,7 @@ int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *las
 	}
 	js_buf_free(&s.cwd);
 	cli_words_free(&s.line);
-	return s.way;
+	return s.found;
 }
 
 void cli_again_next(int way, const char *stack, struct js_buf *next)
