@@ -202,14 +202,15 @@ int verb_upgrade(struct server *s)
 		upgrade_tables(s);
 	if (lock >= 0)
 		(void)close(lock);
-	if (status < 0 || server_try_login(s, s->client_file) != 0) {
+	if (status < 0 || server_try_login(s, s->client_file) != 0)
 		status = server_fail(s);
-		cli_die_by_signal();
-		return status;
+	else {
+		if (is_older)
+			cli_say(&s->cli, "the data of the older version are in %s: remove them when all works", kept);
+		else
+			cli_say(&s->cli, "nothing to upgrade: the data are of this version already");
+		status = server_started(s, "running");
 	}
-	if (is_older)
-		cli_say(&s->cli, "the data of the older version are in %s: remove them when all works", kept);
-	else
-		cli_say(&s->cli, "nothing to upgrade: the data are of this version already");
-	return server_started(s, "running");
+	cli_die_by_signal(); /* also if it has only ended mariadb-upgrade */
+	return status;
 }
