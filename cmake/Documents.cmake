@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Manual pages and completions for bash and zsh.  They are made at build time, by the built `jobstack --spec`: so a new command or
-# option has them without further work.  The makers are awk, which every system has, and run only here; nothing of them
-# is in the tools.
+# Manual pages and completions for bash and zsh.  They are made at build time, by the --spec of the built programs: so a
+# new command or option has them without further work.  Each program is a command of its own here, because CMake then
+# runs it under CMAKE_CROSSCOMPILING_EMULATOR.  The makers are awk, which every system has, and run only here; nothing
+# of them is in the tools.
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
 	message(STATUS "cross-compiling without CMAKE_CROSSCOMPILING_EMULATOR: no manual pages and completions")
 	return()
@@ -18,7 +19,10 @@ file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.md)
 file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/cmake/packaging/completion/*)
 add_custom_command(OUTPUT ${documents}/stamp
 	COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
-	COMMAND jobstack --spec > ${documents}/spec
+	COMMAND jobstack --spec --no-server > ${documents}/spec.jobstack
+	COMMAND jobstack-server --spec > ${documents}/spec.server
+	COMMAND ${AWK_PROGRAM} -f ${PROJECT_SOURCE_DIR}/cmake/spec.awk ${documents}/spec.server ${documents}/spec.jobstack
+		> ${documents}/spec
 	COMMAND ${CMAKE_COMMAND} -E env AWK=${AWK_PROGRAM} ${PROJECT_SOURCE_DIR}/cmake/make-documents
 		${documents}/spec ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
 	COMMAND ${CMAKE_COMMAND} -E touch ${documents}/stamp

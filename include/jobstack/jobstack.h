@@ -337,7 +337,8 @@ struct jobstack_policy {
 	int64_t max_running;	/* how many entries workers may hold in all; 0: no limit */
 	int64_t max_failures;	/* with this many dead entries the stack pauses itself; 0: never */
 	int32_t priority;	/* for all entries that nobody has claimed; or JOBSTACK_PRIORITY_UNCHANGED */
-	int64_t strict_order;	/* 1: entries are popped exactly in their order, whatever that costs; 0: nearly so; 0 */
+	int64_t strict_order; /* 1: entries are popped exactly in their order, whatever that costs; 0: nearly so; 0.  A
+				 last-in-first-out stack is always exact: there it is 1, and stays 1 */
 };
 #define JOBSTACK_PRIORITY_UNCHANGED INT32_MIN
 /* clang-format off */
@@ -422,7 +423,7 @@ struct jobstack_last {
 };
 typedef void jobstack_last_fn(void *ctx, const struct jobstack_last *last);
 
-/* Calls FN for each start, the newest first, and once if there was none.  (If the connection is lost meanwhile, it
+/* Calls FN for each start, in no order, and once if there was none.  (If the connection is lost meanwhile, it
  * begins again.)  STACK NULL: the starts of all stacks, without their workers.  Errors: EMISSING, ENODB. */
 int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
 		  struct jobstack_error *error);

@@ -118,8 +118,7 @@ int js_setting_read(const char *path, const char *group, js_setting_fn *take, vo
 					"the option file %s can't be read", path);
 	else if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
 		status = js_error_set(error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
-	for (char *rest = status == 0 ? text.data : NULL, *line;
-	     rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+	for (char *rest = text.data, *line; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
 		s.line++;
 		one = parse_line(&s, line, group, error);
 		if (one > 0)

@@ -1,40 +1,108 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What was started last.  Promise: only what the same user started is repeated, or suggested to be.
+ * What was started last.  Promises: only what the same user started is repeated, or suggested to be.  The database is
+ * not trusted with that: each line is signed by a key in the user's home directory.
  */
 #include "cli/last_start.h"
 
+#include "base/file.h"
+#include "base/home.h"
 #include "frame/sbatch.h"
 #include "show/amount.h"
 #include "show/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONNECT_US INT64_C(10000000)
+#define KEY_LEN 32
+#define SIGNATURE_LEN 64 /* hexadecimal digits, the first word of what is recorded */
 
 static const char *const verb[] = {[JOBSTACK_BY_RUN] = "run", [JOBSTACK_BY_SUBMIT] = "submit"};
 
 /* What is looked for, and what was found: nothing if LINE is empty. */
 struct started {
-	int way;	 /* -1: any */
+	int way, found;	 /* -1: any; none yet */
 	const char *dir; /* NULL: any */
 	int64_t ago_us;
 	char stack[JOBSTACK_STACK_MAX + 1];
 	struct js_buf cwd;
 	struct cli_words line; /* a verb, options, "--", the command */
+	int unsigned_n;	       /* so many lines of this user were passed over, since our key has not signed them */
 };
+
+/* ------------------------------------------------------------------------------------------------ the signature */
+
+/* Reads the user's key; MAKE: makes one if there is none.  0, or -1. */
+static int read_key(unsigned char key[KEY_LEN], int make)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int fd, ok;
+
+	js_home_xdg(js_home_getenv, "XDG_STATE_HOME", ".local/state/jobstack/key", path, sizeof(path));
+	if (path[0] == '\0')
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT && make) {
+		js_file_random(key, KEY_LEN);
+		if (js_file_make_parent(path, 0700) != 0 || js_file_replace(path, 0600, key, KEY_LEN) != 0)
+			return -1;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* another call may have been faster */
+	}
+	ok = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0 &&
+	     read(fd, key, KEY_LEN) == KEY_LEN;
+	js_file_close(&fd);
+	return ok ? 0 : -1;
+}
+
+/* Signs what would be repeated: WORDS, in the directory CWD, for STACK.  0, or -1. */
+static int sign(char signature[SIGNATURE_LEN + 1], int make, enum jobstack_way way, const char *stack, const char *cwd,
+		const void *words, size_t len)
+{
+	unsigned char key[KEY_LEN], digest[SIGNATURE_LEN / 2];
+	struct js_buf text = {0};
+	int failed;
+
+	js_buf_printf(&text, "%s%c%s%c%s%c", verb[way], 0, stack, 0, cwd, 0);
+	js_buf_add(&text, words, len);
+	failed = text.failed || read_key(key, make) != 0 ||
+		 HMAC(EVP_sha256(), key, KEY_LEN, (const unsigned char *)text.data, text.len, digest, NULL) == NULL;
+	for (size_t i = 0; i < sizeof(digest) && !failed; i++)
+		(void)snprintf(signature + 2 * i, 3, "%02x", digest[i]);
+	js_buf_free(&text);
+	return failed ? -1 : 0;
+}
+
+/* Returns whether LAST was signed by this user; then *WORDS is what was signed. */
+static int is_signed(const struct jobstack_last *last, struct jobstack_bytes *words)
+{
+	char own[SIGNATURE_LEN + 1];
+
+	if (last->words.len <= SIGNATURE_LEN)
+		return 0;
+	*words = (struct jobstack_bytes){(const char *)last->words.data + SIGNATURE_LEN + 1,
+					 last->words.len - SIGNATURE_LEN - 1};
+	return sign(own, 0, last->way, last->stack, last->cwd, words->data, words->len) == 0 &&
+	       CRYPTO_memcmp(own, last->words.data, SIGNATURE_LEN + 1) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------ the line */
 
 void cli_again_note(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct jobstack_last note = *start;
 	struct cli_words line = {0};
-	struct js_buf words = {0};
-	char dir[PATH_MAX];
+	struct js_buf words = {0}, record = {0};
+	char dir[PATH_MAX], signature[SIGNATURE_LEN + 1];
 
 	cli_words_all(&line, &cli->options);
 	cli_words_add(&line, "--");
@@ -43,27 +111,42 @@ void cli_again_note(struct cli *cli, const struct jobstack_last *start, const st
 		js_buf_add(&words, line.at[i], strlen(line.at[i]) + 1);
 	note.user = geteuid();
 	note.cwd = getcwd(dir, sizeof(dir));
-	note.words = (struct jobstack_bytes){words.data, words.len};
-	if (note.cwd != NULL && !line.failed && !words.failed)
+	if (words.len > 0 && note.cwd != NULL &&
+	    sign(signature, 1, note.way, cli->stack, note.cwd, words.data, words.len) == 0) {
+		js_buf_add(&record, signature, sizeof(signature));
+		js_buf_add(&record, words.data, words.len);
+	}
+	note.words = (struct jobstack_bytes){record.data, record.len};
+	if (note.cwd != NULL && !line.failed && !words.failed && !record.failed)
 		(void)jobstack_note_start(cli->handle, cli->stack, &note, &ignored);
 	cli_words_free(&line);
 	js_buf_free(&words);
+	js_buf_free(&record);
 }
 
 static void take_started(void *ctx, const struct jobstack_last *last)
 {
 	struct started *s = ctx;
-	const char *word = last->words.data;
+	struct jobstack_bytes words;
+	const char *word;
 
-	if (s->line.n > 0 || last->words.len == 0 || last->user != geteuid() || last->way > JOBSTACK_BY_SUBMIT ||
-	    (s->way >= 0 && s->way != (int)last->way) || (s->dir != NULL && strcmp(s->dir, last->cwd) != 0))
+	if ((s->line.n > 0 && last->job_us >= s->ago_us) || last->words.len == 0 || last->user != geteuid() ||
+	    last->way > JOBSTACK_BY_SUBMIT || (s->way >= 0 && s->way != (int)last->way) ||
+	    (s->dir != NULL && strcmp(s->dir, last->cwd) != 0))
 		return;
-	s->way = (int)last->way;
+	if (!is_signed(last, &words)) {
+		s->unsigned_n++;
+		return;
+	}
+	word = words.data;
+	cli_words_free(&s->line);
+	js_buf_reset(&s->cwd);
+	s->found = (int)last->way;
 	s->ago_us = last->job_us;
 	(void)snprintf(s->stack, sizeof(s->stack), "%s", last->stack);
 	js_buf_str(&s->cwd, last->cwd);
 	cli_words_add(&s->line, verb[last->way]);
-	for (size_t at = 0; at < last->words.len; at += strlen(word + at) + 1)
+	for (size_t at = 0; at < words.len; at += strlen(word + at) + 1)
 		cli_words_add(&s->line, word + at);
 }
 
@@ -109,13 +192,19 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 	if (cli->words_n > 0)
 		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
 	JS_TRY(cli_connect(cli, CONNECT_US));
-	s = (struct started){.way = (int)way, .dir = dir};
+	s = (struct started){.way = (int)way, .found = -1, .dir = dir};
 	status = jobstack_last(cli->handle, dir != NULL ? NULL : cli->stack, take_started, &s, &cli->error);
 	if (status != 0 && status != JOBSTACK_EMISSING)
 		return cli_fail(cli);
 	if (s.line.failed || s.cwd.failed)
 		return cli_no_memory(cli);
-	if (s.line.n == 0)
+	if (s.line.n == 0 && s.unsigned_n > 0)
+		cli_tell(cli,
+			 "the last `jobstack %s` %s %s is not repeated, because it is not signed by the key in this "
+			 "home "
+			 "directory: give the whole command line once",
+			 verb[way], dir != NULL ? "in" : "of the stack", dir != NULL ? dir : cli->stack);
+	else if (s.line.n == 0)
 		cli_tell(cli, "you have no earlier `jobstack %s` %s %s to repeat: give the whole command line once",
 			 verb[way], dir != NULL ? "in" : "of the stack", dir != NULL ? dir : cli->stack);
 	else if (chdir(s.cwd.data) != 0)
@@ -133,7 +222,7 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *last)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	struct started s = {.way = -1};
+	struct started s = {.way = -1, .found = -1};
 
 	(void)jobstack_last(handle, stack, take_started, &s, &ignored);
 	if (s.line.n > 0 && last != NULL) {
@@ -144,7 +233,7 @@ int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *las
 	}
 	js_buf_free(&s.cwd);
 	cli_words_free(&s.line);
-	return s.way;
+	return s.found;
 }
 
 void cli_again_next(int way, const char *stack, struct js_buf *next)

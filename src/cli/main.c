@@ -160,7 +160,7 @@ static void print_help(FILE *to)
 }
 
 /* For the build: see spec.c. */
-static int print_spec(void)
+static int print_spec(int with_server)
 {
 	int status = CLI_YES;
 
@@ -168,7 +168,7 @@ static int print_spec(void)
 	for (size_t i = 0; i < COMMANDS && status == CLI_YES; i++) {
 		if (heading_above(i) != NULL)
 			(void)printf("group\t%s\n", heading_above(i));
-		status = cli_spec_command(command[i].name, command[i].does, command[i].frame);
+		status = cli_spec_command(command[i].name, command[i].does, command[i].frame, with_server);
 	}
 	if (status != CLI_YES)
 		return status;
@@ -204,6 +204,6 @@ int main(int argc, char **argv)
 		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--spec") == 0)
-		return print_spec();
+		return print_spec(argc < 3 || strcmp(argv[2], "--no-server") != 0);
 	return run_command(&cli, argv[1], argc - 1, argv + 1);
 }

@@ -30,8 +30,7 @@ static const struct js_opt table[] = {
 	 "prints it",
 	 CLI_WORD_ONCE(&path)},
 	{0, "usage", NULL,
-	 "instead of entries, remove the records of Python packages and\nplatforms, of workers that ended longer ago "
-	 "than D",
+	 "instead of entries, remove the platforms, and lists of Python\npackages, that no worker of the last D had",
 	 CLI_FLAG(&usage)},
 	{0, "dry-run", NULL, "only print how many would be pruned", CLI_FLAG(&options.dry_run)},
 	CLI_OPTS_YES,

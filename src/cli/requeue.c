@@ -119,7 +119,11 @@ static int check_requeue(struct cli *cli)
 		return cli_usage(
 			cli, "--to moves only dead entries; push the names of done entries to %s with `jobstack push`",
 			change.to);
-	change.done = change.to != NULL ? "moved" : "requeued";
+	if (change.to != NULL) {
+		change.done = "moved";
+		change.able = MOVABLE;
+		change.able_as = "dead, lost and failed";
+	}
 	if (change.dry_run)
 		change.other_as = "would be recovered from dead workers";
 	lost.dry_run = change.dry_run;

@@ -83,7 +83,12 @@ static int state_reasons(const struct reasons *r, const char *paused)
 	return s->state != JOBSTACK_OPEN;
 }
 
-/* Why entries are not ready. */
+static int is_full(const struct jobstack_status *s)
+{
+	return s->max_running > 0 && s->running >= (uint64_t)s->max_running;
+}
+
+/* Why entries are not ready, or not handed out. */
 static void line_reasons(const struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;
@@ -102,6 +107,11 @@ static void line_reasons(const struct reasons *r)
 	else if (s->waiting > 0)
 		add_reason(r, "waiting", s->workers > 0 ? NULL : "a worker must run to start them",
 			   "%" PRIu64 " %s due for a retry", s->waiting, show_are(s->waiting));
+	if (s->ready > 0 && is_full(s))
+		add_reason(r, "max_running",
+			   "`jobstack set -s {stack} max-running=N` changes the limit, max-running=none removes it",
+			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, show_are(s->running),
+			   s->max_running);
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
@@ -192,14 +202,9 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 			   "no worker is connected to the database: has its node or its job ended?");
 		return;
 	}
-	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
+	if (s->ready == 0 || s->state != JOBSTACK_OPEN || is_full(s))
 		return;
-	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
-		add_reason(r, "max_running",
-			   "`jobstack set -s {stack} max-running=N` changes the limit, max-running=none removes it",
-			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, show_are(s->running),
-			   s->max_running);
-	else if (alive == 0 && r->jobs > 0)
+	if (alive == 0 && r->jobs > 0)
 		add_reason(r, "no_workers", NULL,
 			   "%" PRIu64 " %s ready, and no%s worker is running yet, but Slurm has jobs for this stack",
 			   s->ready, show_are(s->ready), s->workers > 0 ? " other" : "");

@@ -47,15 +47,25 @@ int figures_stack_read(struct jobstack *handle, const char *name, struct figures
 	return js_error_memory(error);
 }
 
-/* The starts come newest first. */
+/* The newest start that was seen, and the newest that this user may repeat; INT64_MAX: none yet. */
+struct starts {
+	struct figures_idle *idle;
+	int64_t newest_us, own_us;
+};
+
 static void copy_last(void *ctx, const struct jobstack_last *last)
 {
-	struct figures_idle *to = ctx;
+	struct starts *s = ctx;
+	struct figures_idle *to = s->idle;
 
-	if (to->again < 0 && last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT)
+	if (last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT &&
+	    last->job_us < s->own_us) {
 		to->again = (int)last->way;
-	if (to->last.job_us >= 0)
-		return; /* a newer job is there */
+		s->own_us = last->job_us;
+	}
+	if (last->job_us >= s->newest_us)
+		return;
+	s->newest_us = last->job_us;
 	to->last = *last;
 	if (last->way != JOBSTACK_REJECTED && last->job == 0) { /* none that Slurm can be asked for */
 		to->last.job_us = -1;
@@ -70,11 +80,13 @@ static void copy_last(void *ctx, const struct jobstack_last *last)
 int figures_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
 		      struct figures_idle *idle, struct jobstack_error *error)
 {
+	struct starts starts = {idle, INT64_MAX, INT64_MAX};
+
 	*idle = (struct figures_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
 	idle->paused = s->state == JOBSTACK_PAUSED;
 	idle->alone =
 		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && figures_stack_left(s) > 0;
-	return idle->alone ? jobstack_last(handle, name, copy_last, idle, error) : 0;
+	return idle->alone ? jobstack_last(handle, name, copy_last, &starts, error) : 0;
 }
 
 int figures_idle_useless(const struct figures_idle *i)

@@ -344,7 +344,6 @@ static void tally_usage(struct figures_tally *t, const struct jobstack_item *i, 
 {
 	tally_fact(t->mount, i->mount, i, us);
 	tally_fact(t->program, i->program, i, us);
-	tally_packages(t, i->packages);
 	if (i->maxrss_kib >= 0)
 		js_sketch_add(&t->rss_kib, i->maxrss_kib);
 	if (i->peak_kib >= 0)
@@ -414,6 +413,8 @@ static void tally_attempt(struct figures_tally *t, const struct jobstack_item *i
 	if (i->worker == 0 || i->worker != t->last_worker)
 		tally_user(t, i->user);
 	tally_node(t, i, us);
+	if (!t->failed)
+		tally_packages(t, i->packages);
 	tally_slow(t, i, us);
 }
 

@@ -6,7 +6,8 @@
  *
  * For each command it prints "command NAME DOES" and what js_opt_spec prints; jobstack-worker is the last one.  main.c
  * prints "group HEADING" before the commands of a group.  The tables of `server` are in the program jobstack-server,
- * whose --spec prints them here.
+ * whose --spec prints them here.  With --spec --no-server they are left out: when cross-compiling, the build runs both
+ * programs under an emulator, and this one could not execute the other.
  */
 #include "frame/spec.h"
 
@@ -42,10 +43,12 @@ static int print_server_tables(void)
 	return pid > 0 && js_child_wait(pid) == 0 ? CLI_YES : CLI_BUG;
 }
 
-int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame)
+int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame, int with_server)
 {
 	(void)printf("command\t%s\t%s\n", name, does);
-	return frame->opts != NULL ? cli_spec_table(frame->opts) : print_server_tables();
+	if (frame->opts != NULL)
+		return cli_spec_table(frame->opts);
+	return with_server ? print_server_tables() : CLI_YES;
 }
 
 int cli_spec_worker(void)

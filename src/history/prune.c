@@ -448,7 +448,7 @@ static int remove_facts(struct pruning *p, enum jobstack_fact_kind kind, const s
 		js_sql_add(&sql, "DELETE FROM fact WHERE stack_id=%u AND kind=%u AND fact IN(NULL", p->stack.id,
 			   (uint64_t)kind);
 		js_sql_numbers(&sql, page.at, n);
-		js_sql_stmt(&sql, ")");
+		js_sql_stmt(&sql, ") AND seen<%t", p->before_us); /* it may have been told again meanwhile */
 		if (status != 0 || n == 0 || p->o->dry_run)
 			js_sql_free(&sql);
 		else

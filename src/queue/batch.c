@@ -146,7 +146,7 @@ int jobstack_worker_elsewhere(struct jobstack_worker *w, const uint64_t *entries
 		   "MAX(IF(away AND outcome=0,attempt,NULL))>MAX(IF(away OR outcome=0,NULL,attempt)),0) FROM (SELECT "
 		   "entry_id,attempt,outcome,node,node<>own away,node<>own AND (outcome=1 OR (outcome=3 AND cause=%u)) "
 		   "bad FROM (SELECT a.entry_id,a.attempt,a.outcome,a.cause,w.node node,"
-		   "COALESCE(m.node,m.host) own FROM worker m STRAIGHT_JOIN attempt a FORCE INDEX(PRIMARY) "
+		   "m.node own FROM worker m STRAIGHT_JOIN attempt a FORCE INDEX(PRIMARY) "
 		   "STRAIGHT_JOIN worker w ON w.worker_id=a.worker_id WHERE m.worker_id=%u AND a.ended>m.started AND "
 		   "a.stack_id=%u",
 		   (uint64_t)JOBSTACK_CAUSE_NODE, w->id, w->stack.id);

@@ -10,6 +10,12 @@
 int jobstack_worker_fact(struct jobstack_worker *w, enum jobstack_fact_kind kind, int64_t number, const char *text,
 			 struct jobstack_error *error)
 {
+	if (kind ==
+	    JOBSTACK_FACT_PACKAGES) /* prune removes lists that were last told long ago, if no attempt has them */
+		JS_TRY(js_handle_change(
+			w->handle, 0, NULL, error,
+			"UPDATE fact SET seen=UTC_TIMESTAMP(6) WHERE stack_id=%u AND kind=%u AND fact=%d", w->stack.id,
+			(uint64_t)kind, number));
 	return js_handle_change(w->handle, 0, NULL, error,
 				"INSERT IGNORE INTO fact(stack_id,kind,fact,seen,text) SELECT "
 				"stack_id,%u,%d,UTC_TIMESTAMP(6),%x" JS_STACK_KEPT,

@@ -258,9 +258,9 @@ int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *
 		   "JOIN fact f ON f.stack_id=s.stack_id AND f.kind=" START_KIND " WHERE ",
 		   s.id);
 	if (stack == NULL)
-		js_sql_stmt(&sql, "f.kind IS NOT NULL ORDER BY f.seen DESC");
+		js_sql_stmt(&sql, "f.kind IS NOT NULL");
 	else
-		js_sql_stmt(&sql, "s.stack_id=%u ORDER BY f.seen DESC", s.id);
+		js_sql_stmt(&sql, "s.stack_id=%u", s.id);
 	return js_db_query(handle->db, &sql, take_last, &call, error);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "server/logfile.h"
 
+#include <glob.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,10 +19,11 @@
 
 #define VERSION_LIMIT_US (30 * JS_SECOND_US)
 
-/* Where servers are that are not in $PATH. */
+/* Where servers are that are not in $PATH.  Below /opt they have a directory per package, or per version. */
 #define USUAL                                                                                                          \
 	"/usr/sbin:/usr/libexec:/usr/local/sbin:/usr/local/libexec:/usr/local/bin:/usr/local/mysql/bin:/usr/local/"    \
 	"mariadb/bin:/usr/bin"
+static const char *const usual_patterns[] = {"/opt/*/bin", "/opt/*/sbin", "/opt/*/*/bin", "/opt/rh/*/root/usr/libexec"};
 
 static int is_program(const char *path)
 {
@@ -46,18 +48,45 @@ static int search_list(const char *list, const char *name, char out[JS_LAYOUT_PA
 	return found;
 }
 
+/* Looks for the first of NAMES in the directories of LIST (may be NULL). */
+static int search_list_names(const char *list, const char *const names[], char out[JS_LAYOUT_PATH])
+{
+	for (size_t n = 0; names[n] != NULL; n++)
+		if (search_list(list, names[n], out))
+			return 1;
+	return 0;
+}
+
+/* Appends the usual places to LIST. */
+static void add_usual(struct js_buf *list)
+{
+	js_buf_str(list, USUAL);
+	for (size_t i = 0; i < sizeof(usual_patterns) / sizeof(usual_patterns[0]); i++) {
+		glob_t found;
+
+		if (glob(usual_patterns[i], 0, NULL, &found) != 0)
+			continue;
+		for (size_t k = found.gl_pathc; k > 0; k--) /* the last name has the newest version in it */
+			js_buf_printf(list, ":%s", found.gl_pathv[k - 1]);
+		globfree(&found);
+	}
+}
+
 /* Looks for the first of NAMES in the server's archive, if that is here, then in $PATH, then in the usual places. */
 static int search_names(const char *const names[], char out[JS_LAYOUT_PATH])
 {
 	char archive[PATH_MAX + 64];
-	const char *const lists[] = {archive, getenv("PATH"), USUAL};
+	struct js_buf usual = {0};
+	int found;
 
 	(void)snprintf(archive, sizeof(archive), "%s/" CLI_SERVER_ARCHIVE "/bin", js_child_program_dir());
-	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
-		for (size_t n = 0; names[n] != NULL; n++)
-			if (search_list(lists[l], names[n], out))
-				return 1;
-	return 0;
+	found = search_list_names(archive, names, out) || search_list_names(getenv("PATH"), names, out);
+	if (!found) {
+		add_usual(&usual);
+		found = search_list_names(usual.data, names, out);
+	}
+	js_buf_free(&usual);
+	return found;
 }
 
 /* Looks where the package of the server SERVER has its client programs. */
@@ -145,8 +174,11 @@ static const char *enter_tool(const void *arg)
 /* Runs TOOL, and collects what it says. */
 static int collect_output(const struct js_tool *tool, struct js_buf *said, int *end, struct jobstack_error *error)
 {
-	const struct js_child child = {
-		.argv = tool->argv, .enter = enter_tool, .arg = tool, .stop = &cli_stop, JS_WHO_CHILD};
+	const struct js_child child = {.argv = tool->argv,
+				       .enter = enter_tool,
+				       .arg = tool,
+				       .stop = tool->patient ? NULL : &cli_stop,
+				       JS_WHO_CHILD};
 
 	return js_child_run(&child, said, said, tool->limit_us, end, error);
 }

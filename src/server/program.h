@@ -34,6 +34,7 @@ struct js_tool {
 	const char *dir;      /* its working directory; NULL: the root */
 	const char *variable; /* NAME=VALUE for its environment; or NULL */
 	int64_t limit_us;
+	int patient;	    /* a signal that ends our call does not end it */
 	const char *failed; /* "could not initialise the data in ..." */
 };
 

@@ -29,6 +29,7 @@
 #define SOCKET_MAX 104 /* a path of a socket must be shorter */
 /* a start fails after so long without an answer and without new lines in the log */
 #define SILENT_US (300 * JS_SECOND_US)
+#define PORT_TRIES 3
 #define END_LIMIT_US (60 * JS_SECOND_US)
 #define SAY_US (10 * JS_SECOND_US)
 
@@ -137,7 +138,7 @@ static void check_addresses(struct server *s)
 		 s->net.host, all, s->net.listen);
 }
 
-/* Warns if this user's limits of files or threads are too low for all connections. */
+/* Warns if this user's limits of files or threads are too low for all connections.  Root raises them. */
 static void warn_of_low_limits(const struct server *s)
 {
 	static const struct {
@@ -148,7 +149,7 @@ static void warn_of_low_limits(const struct server *s)
 		      {RLIMIT_NPROC, CONFIG_CONNECTIONS + 100, "processes (ulimit -Hu)"}};
 	struct rlimit r;
 
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2 && geteuid() != 0; i++)
 		if (getrlimit(limits[i].resource, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
 		    r.rlim_max < limits[i].least)
 			cli_tell(&s->cli, "the limit of %lu %s is too low for %d connections at once",
@@ -157,12 +158,16 @@ static void warn_of_low_limits(const struct server *s)
 
 /* ------------------------------------------------------------------------------------------------- the process */
 
-/* Raises a limit of this process to WANT, as far as it may. */
+/* Raises a limit of this process to WANT, as far as it may.  Root may raise the maximum, too, but a container or the
+ * kernel can forbid it. */
 static void raise_limit(unsigned resource, rlim_t want)
 {
+	const struct rlimit more = {.rlim_cur = want, .rlim_max = want};
 	struct rlimit r;
 
 	if (getrlimit(resource, &r) != 0 || r.rlim_cur >= want)
+		return;
+	if (r.rlim_max < want && geteuid() == 0 && setrlimit(resource, &more) == 0)
 		return;
 	r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
 	(void)setrlimit(resource, &r);
@@ -324,10 +329,30 @@ static void fill_record(struct server *s)
 	(void)snprintf(o->cluster, sizeof(o->cluster), "%s", s->job != NULL && s->cluster != NULL ? s->cluster : "");
 }
 
+/* Starts the server on a port, and waits for its greeting.  Returns 0, a negative code, or 1 if another program took
+ * the port after it was chosen, and so another one may do. */
+static int try_port(struct server *s)
+{
+	int status, lost;
+
+	JS_TRY(choose_port(s));
+	JS_TRY(choose_socket(s));
+	fill_record(s);
+	status = config_write(s, &s->kept);
+	JS_THEN(status, config_write_init(s));
+	JS_THEN(status, launch_server(s));
+	JS_THEN(status, await_greeting(s));
+	if (status == 0)
+		return 0;
+	lost = status == JOBSTACK_ENODB && !s->child && s->port == 0 && !js_net_port_free(&s->net, s->owner.port);
+	clean_up_start(s);
+	return lost ? 1 : status;
+}
+
 /* Starts the server, which does not run. */
 static int start_new_server(struct server *s)
 {
-	int status;
+	int status, tries = PORT_TRIES;
 
 	if (s->state == JS_OWNER_CRASHED) {
 		cli_tell(&s->cli, "the last server (pid %ld) did not stop cleanly: this start recovers its data",
@@ -341,18 +366,11 @@ static int start_new_server(struct server *s)
 	JS_TRY(server_data_check(s));
 	JS_TRY(server_install(s));
 	JS_TRY(server_certificates(s));
-	JS_TRY(choose_port(s));
-	JS_TRY(choose_socket(s));
-	fill_record(s);
-	status = config_write(s, &s->kept);
-	JS_THEN(status, config_write_init(s));
-	JS_THEN(status, launch_server(s));
-	JS_THEN(status, await_greeting(s));
-	if (status != 0) {
-		clean_up_start(s);
-		return status;
-	}
-	return finish_start(s);
+	while ((status = try_port(s)) == 1 && --tries > 0)
+		js_error_clear(&s->cli.error);
+	if (status == 0)
+		return finish_start(s);
+	return status < 0 ? status : s->cli.error.code;
 }
 
 /* The server runs, or is starting because the command that started it was killed. */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "show/text.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,15 +20,21 @@
 #include <unistd.h>
 
 #define STEP_LIMIT_US (3600 * JS_SECOND_US)
+#define SCHEDULER_LIMIT_US (60 * JS_SECOND_US)
 
-/* Runs the client program NAME as the server's administrator, with ARGUMENT and MORE (may be NULL). */
-static int run_client(struct server *s, const char *name, const char *argument, const char *more)
+/* Runs the client program NAME as the server's administrator, with ARGUMENT and MORE (may be NULL).  PATIENT: a signal
+ * does not end it. */
+static int run_client(struct server *s, const char *name, const char *argument, const char *more, int patient)
 {
 	char path[JS_LAYOUT_PATH], defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[] = {path, defaults, argument, more, NULL};
 	const char *const names[] = {name, NULL};
 	struct js_who us;
-	const struct js_tool tool = {.argv = argv, .who = &us, .limit_us = STEP_LIMIT_US, .failed = "failed"};
+	const struct js_tool tool = {.argv = argv,
+				     .who = &us,
+				     .limit_us = patient ? SCHEDULER_LIMIT_US : STEP_LIMIT_US,
+				     .patient = patient,
+				     .failed = "failed"};
 
 	js_who_self(&us);
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->layout.root);
@@ -40,16 +47,17 @@ static int run_client(struct server *s, const char *name, const char *argument, 
 static void upgrade_tables(struct server *s)
 {
 	/* seen with 10.11: its scheduler and the change of the table of events waited for each other for ever */
-	(void)run_client(s, "mariadb", "--execute=SET GLOBAL event_scheduler=OFF", NULL);
+	(void)run_client(s, "mariadb", "--execute=SET GLOBAL event_scheduler=OFF", NULL, 1);
 	js_error_clear(&s->cli.error);
-	if (run_client(s, "mariadb-upgrade", "--upgrade-system-tables", "--force") != 0)
+	if (run_client(s, "mariadb-upgrade", "--upgrade-system-tables", "--force", 0) != 0)
 		cli_tell(
 			&s->cli,
 			"the server runs, but its own tables are still those of an older version: %s; repeat `jobstack "
 			"server upgrade`",
 			s->cli.error.text);
 	js_error_clear(&s->cli.error);
-	(void)run_client(s, "mariadb", "--execute=SET GLOBAL event_scheduler=ON", NULL);
+	/* also after a signal: without its scheduler the server does not look after accounts that may only read */
+	(void)run_client(s, "mariadb", "--execute=SET GLOBAL event_scheduler=ON", NULL, 1);
 	js_error_clear(&s->cli.error);
 }
 
@@ -74,32 +82,79 @@ static int check_upgrade(struct server *s, const char *kept)
 	return server_address(s);
 }
 
-/* After a start that failed.  At no moment is there no directory called data, for a start would make an empty one. */
+/* Puts the copy KEPT in the place of the data, which become FAILED.  Returns 0; 1 if the data are back, but what the
+ * newer server left is in KEPT; -1 if they are not back. */
+static int swap_data(const char *data, const char *kept, const char *failed)
+{
+	/* in one step where the file system can: a start would make empty data if there were no directory called data
+	 */
+	if (renameat2(AT_FDCWD, kept, AT_FDCWD, data, RENAME_EXCHANGE) == 0)
+		return rename(kept, failed) == 0 ? 0 : 1;
+	/* NFS can't, but no start comes between, because we hold the directory's lock */
+	if (rename(data, failed) != 0)
+		return -1;
+	if (rename(kept, data) == 0)
+		return 0;
+	(void)rename(failed, data);
+	return -1;
+}
+
+/* Appends BEFORE, and PATH as a shell reads it. */
+static void add_path(struct js_buf *line, const char *before, const char *path)
+{
+	js_buf_str(line, before);
+	show_quote_line(line, path, strlen(path));
+}
+
+/* Appends the command that does what swap_data could not do. */
+static void add_moves(struct js_buf *line, const char *data, const char *kept, const char *failed, int is_back)
+{
+	if (!is_back && access(data, F_OK) == 0) {
+		add_path(line, "mv ", data);
+		add_path(line, " ", failed);
+		js_buf_str(line, " && ");
+	}
+	add_path(line, "mv ", kept);
+	add_path(line, " ", is_back ? failed : data);
+}
+
+/* After a start that failed. */
 static void put_back(struct server *s, const char *kept, const char *text, const char *older)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct js_buf start = {0}, move = {0};
 	char failed[JS_LAYOUT_PATH];
+	int swapped;
 
 	js_layout_join(failed, s->layout.dir, "data.new.failed"); /* which the next start removes */
-	if (js_owner_read(&s->layout, &s->owner, &s->state, &ignored) == 0 && s->state == JS_OWNER_ALIVE)
+	if (js_owner_read(&s->layout, &s->owner, &s->state, &ignored) == 0 && s->state == JS_OWNER_ALIVE) {
 		cli_tell(&s->cli, "the newer server runs, so nothing is put back; the data of %s are in %s", text,
 			 kept);
-	else if (renameat2(AT_FDCWD, kept, AT_FDCWD, s->layout.data, RENAME_EXCHANGE) == 0 && rename(kept, failed) == 0)
-		cli_tell(&s->cli,
-			 "the data of %s are back as they were: `jobstack server start --program %s` starts them with "
-			 "the older server",
-			 text, older);
+		return;
+	}
+	swapped = swap_data(s->layout.data, kept, failed);
+	add_moves(&move, s->layout.data, kept, failed, swapped >= 0);
+	add_path(&start, "jobstack server start --program ", older);
+	if (swapped < 0)
+		cli_tell(&s->cli, "type `%s` to put the data of %s back, before you start a server", move.data, text);
 	else
-		cli_tell(&s->cli, "type `mv %s %s && mv %s %s` to put the data of %s back", s->layout.data, failed,
-			 kept, s->layout.data, text);
+		cli_tell(&s->cli, "the data of %s are back as they were: `%s` starts them with the older server", text,
+			 start.data);
+	if (swapped > 0)
+		cli_tell(&s->cli, "what the newer server made of the data is still in %s: type `%s`", kept, move.data);
+	js_buf_free(&start);
+	js_buf_free(&move);
 }
 
 /* Under the lock: stops the server, copies the data, and starts the newer server. */
 static int upgrade_data(struct server *s, const char *kept, const char *text)
 {
 	char older[JS_LAYOUT_PATH] = "FILE";
-	int status = server_end(s);
+	int status;
 
+	if (cli_stop != 0)
+		return js_error_set(&s->cli.error, JOBSTACK_ESTOPPED, "stopped before the upgrade");
+	status = server_end(s);
 	if (s->owner.program[0] != '\0' && strcmp(s->owner.program, s->program.path) != 0)
 		(void)snprintf(older, sizeof(older), "%s", s->owner.program);
 	if (status < 0)
@@ -124,6 +179,7 @@ int verb_upgrade(struct server *s)
 	char text[64], name[80], kept[JS_LAYOUT_PATH], bind[sizeof(s->owner.bind)];
 	int status, lock = -1, is_older;
 
+	cli_catch_signals();
 	status = server_prepare(s);
 	JS_THEN(status, server_look(s));
 	if (status == 0 && (server_data_version(s, text) == 0 || s->program.mysql))
@@ -147,10 +203,14 @@ int verb_upgrade(struct server *s)
 	if (lock >= 0)
 		(void)close(lock);
 	if (status < 0 || server_try_login(s, s->client_file) != 0)
-		return server_fail(s);
-	if (is_older)
-		cli_say(&s->cli, "the data of the older version are in %s: remove them when all works", kept);
-	else
-		cli_say(&s->cli, "nothing to upgrade: the data are of this version already");
-	return server_started(s, "running");
+		status = server_fail(s);
+	else {
+		if (is_older)
+			cli_say(&s->cli, "the data of the older version are in %s: remove them when all works", kept);
+		else
+			cli_say(&s->cli, "nothing to upgrade: the data are of this version already");
+		status = server_started(s, "running");
+	}
+	cli_die_by_signal(); /* also if it has only ended mariadb-upgrade */
+	return status;
 }

@@ -69,7 +69,7 @@ function element(tag, text, style) {
 function prose(tag, text, style) {
 	const e = element(tag, undefined, style);
 
-	for (const part of text.split(/(`[^`]+`|(?<= )--[^ ]+)/))
+	for (const part of text.split(/(`[^`]+`|(?<= )--[^ ]*[^ :])/))
 		e.append(part.startsWith('`') && part.length > 1 ? element('code', part.slice(1, -1)) :
 			part.startsWith('--') ? element('code', part) : part);
 	return e;

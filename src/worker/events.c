@@ -131,7 +131,6 @@ static void make_line(const struct events *e, const struct events_source *s, con
 	const struct jobstack_item item = item_of(s, &event->outcome);
 	const char *program = s->program == NULL ? NULL : basename(s->program);
 
-	js_buf_reset(line);
 	js_buf_printf(line, "{\"event\":\"attempt\",\"version\":2,\"number\":%" PRIu64 ",", event->number);
 	show_json_member(line, "stack", s->stack, strlen(s->stack));
 	js_buf_char(line, ',');
@@ -220,26 +219,33 @@ static int write_line(struct events *e, struct js_buf *line)
 	return open_target(e) != 0 ? -1 : write_piece(e, text, n);
 }
 
+/* All lines are made before the target is opened: that may hang, and what a line is made of may be gone by then. */
 static void write_events(struct events *e, const struct events_source *source, const struct event *event, size_t n)
 {
-	int failed = open_target(e) != 0;
-	struct js_buf line = {0};
+	struct js_buf *lines = calloc(n, sizeof(*lines));
+	int failed = lines == NULL;
 
 	/* packages are known only now: what a command wrote into the FIFO at its end is read a moment later, and
 	 * neither the command nor its outcome waits for that */
 	if (source->packages != NULL)
 		js_packages_settle(source->packages, SETTLE_US);
 	for (size_t i = 0; i < n && !failed; i++) {
-		make_line(e, source, &event[i], &line);
-		failed = line.failed || write_line(e, &line) != 0;
+		make_line(e, source, &event[i], &lines[i]);
+		failed = lines[i].failed;
 	}
+	errno = ENOMEM;
+	failed = failed || open_target(e) != 0;
+	for (size_t i = 0; i < n && !failed; i++)
+		failed = write_line(e, &lines[i]) != 0;
 	if (failed && e->told++ == 0)
 		speaker_say("can't write to --events %s: %s: events are missing there; the work continues", e->target,
 			    strerror(errno));
 	if (e->fd >= 0)
 		(void)close(e->fd);
 	e->fd = -1;
-	js_buf_free(&line);
+	for (size_t i = 0; lines != NULL && i < n; i++)
+		js_buf_free(&lines[i]);
+	free(lines);
 }
 
 static void *events_main(void *ctx)

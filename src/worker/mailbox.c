@@ -210,6 +210,7 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 		box->oldest_us = jobstack_now_us();
 	r = &box->results[box->results_n++];
 	result_copy(r, outcome);
+	r->is_dead = 0;
 	if (--parcel->left == 0)
 		drop_parcel(box, parcel);
 	return 0;
@@ -233,7 +234,10 @@ static int post_unstarted(struct mailbox *box, struct parcel *parcel, const stru
 		box->failed++;
 		box->dead++;
 	}
-	return mailbox_post(box, parcel, &back);
+	if (mailbox_post(box, parcel, &back) != 0)
+		return -1;
+	box->results[box->results_n - 1].is_dead = back.verdict == JOBSTACK_FAILED;
+	return 0;
 }
 
 const char *mailbox_refusal(const struct parcel *p, const struct jobstack_entry *entry)

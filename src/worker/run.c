@@ -208,6 +208,7 @@ void run_free(struct run *r)
 	js_program_free(r->supervisor.commands.version);
 	js_buf_free(&r->supervisor.commands.program);
 	js_buf_free(&r->platform);
+	facts_free(&r->ledger.facts);
 	js_buf_free(&r->argv);
 }
 

@@ -274,6 +274,14 @@ static void judge_results(struct ledger *l, struct step *s)
 	neighbours_judge(&l->neighbours, s->results, s->outcomes, s->n);
 }
 
+/* Finds out which packages the attempts imported, and notes it with the results, too: they may be sent again. */
+static void learn_packages(struct ledger *l, struct step *s)
+{
+	facts_of_packages(&l->facts, s->outcomes, s->n);
+	for (size_t i = 0; i < s->n; i++)
+		s->results[i].outcome.packages = s->outcomes[i].packages;
+}
+
 /* Sends the step until its outcome is known. */
 static int send_step(struct ledger *l, struct step *s)
 {
@@ -301,18 +309,20 @@ static int send_step(struct ledger *l, struct step *s)
 
 int step_do(struct ledger *l, struct step *s)
 {
-	int status;
+	int status, told;
 
 	s->batch = (struct jobstack_batch)JOBSTACK_BATCH_INIT;
 	s->report = (struct jobstack_step_report)JOBSTACK_STEP_REPORT_INIT;
 	judge_results(l, s);
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
 		jobstack_disconnect(l->db.handle);
-	facts_of_packages(&l->facts, s->outcomes, s->n);
+	learn_packages(l, s);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
-	facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
+	told = facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
 	js_error_clear(&l->db.error);
 	status = send_step(l, s);
+	if (status == 0 && told != 0) /* the database was away, and is back */
+		(void)facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
 	outbox_answered(l->db.outbox, status == 0 ? s->n : 0);
 	if (status != 0) {
 		return_results(l, s);
@@ -362,10 +372,10 @@ int step_end_row(struct ledger *l, struct step *s)
 	int status;
 
 	judge_results(l, s);
-	facts_of_packages(&l->facts, s->outcomes, s->n);
+	learn_packages(l, s);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
 	js_error_clear(&l->db.error);
-	facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
+	(void)facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
 	do
 		status = end_row(l, s);
 	while (database_repeats(&l->db, status, since));

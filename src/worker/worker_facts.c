@@ -4,10 +4,15 @@
  */
 #include "worker/worker_facts.h"
 
+#include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/num.h"
 
-#define PACKAGES_LEN 60000	     /* bytes of a list of packages; those that don't fit are left out */
+#include <stdlib.h>
+
+#define PACKAGES_LEN 60000 /* bytes of a list of packages; those that don't fit are left out */
+#define FORGET_US (24 * 3600 * JS_SECOND_US)
 #define SETTLE_US (JS_SECOND_US / 5) /* how long a step waits for what commands have told of their imports */
 
 static void add_package(void *ctx, const char *name, const char *version)
@@ -18,15 +23,43 @@ static void add_package(void *ctx, const char *name, const char *version)
 		js_buf_printf(text, "%s %s\n", name, version);
 }
 
-/* The packages that the attempt imported; empty: none, or they are not known. */
-static struct js_buf packages_text(const struct facts *f, const struct jobstack_outcome *o)
+static int is_told(const struct facts *f, enum jobstack_fact_kind kind, int64_t number)
+{
+	for (unsigned i = 0; i < FACTS_TOLD && i < f->told[kind].n; i++)
+		if (f->told[kind].number[i] == number)
+			return 1;
+	return 0;
+}
+
+/* The list NUMBER that is not told yet, or NULL. */
+static struct facts_list *find_untold(const struct facts *f, int64_t number)
+{
+	for (size_t i = 0; i < f->untold_n; i++)
+		if (f->untold[i].number == number)
+			return &f->untold[i];
+	return NULL;
+}
+
+/* Sets which packages the attempt of O imported, and remembers their list until it is told. */
+static void note_packages(struct facts *f, struct jobstack_outcome *o)
 {
 	struct js_buf text = {0};
+	int64_t number;
 
 	(void)js_packages_of(f->packages, o->entry, o->attempt, add_package, &text);
-	if (text.failed)
+	number = (int64_t)(js_num_hash(JS_NUM_HASH, text.data, text.len) >> 1);
+	if (text.failed || text.len == 0) {
 		js_buf_free(&text);
-	return text;
+		return;
+	}
+	if (is_told(f, JOBSTACK_FACT_PACKAGES, number) || find_untold(f, number) != NULL) {
+		o->packages = number;
+		js_buf_free(&text);
+	} else if (js_array_grow(&f->untold, &f->untold_room, f->untold_n + 1, sizeof(*f->untold)) == 0) {
+		o->packages = number;
+		f->untold[f->untold_n++] = (struct facts_list){number, text.data};
+	} else
+		js_buf_free(&text);
 }
 
 void facts_of_packages(struct facts *f, struct jobstack_outcome *o, size_t n)
@@ -34,35 +67,31 @@ void facts_of_packages(struct facts *f, struct jobstack_outcome *o, size_t n)
 	if (f->packages == NULL || n == 0)
 		return;
 	js_packages_settle(f->packages, SETTLE_US);
-	for (size_t i = 0; i < n; i++) {
-		struct js_buf text = packages_text(f, &o[i]);
-
-		if (text.len > 0)
-			o[i].packages = (int64_t)(js_num_hash(JS_NUM_HASH, text.data, text.len) >> 1);
-		js_buf_free(&text);
+	if (jobstack_now_us() - f->forgot_us > FORGET_US) { /* so that prune sees that they are in use */
+		f->forgot_us = jobstack_now_us();
+		f->told[JOBSTACK_FACT_PACKAGES].n = 0;
 	}
+	for (size_t i = 0; i < n; i++)
+		if (o[i].verdict != JOBSTACK_UNSTARTED && o[i].packages < 0)
+			note_packages(f, &o[i]);
 }
 
-/* Stores the fact that the outcome refers to by NUMBER, -1: none.  0; or a negative code: the others need not be tried
- * now. */
-static int tell_fact(struct facts *f, struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number,
-		     const struct jobstack_outcome *o)
+/* Stores the fact of this NUMBER, -1: there is none.  Returns 0; or a negative code: the others need not be tried now.
+ */
+static int tell_fact(struct facts *f, struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf text = {0};
 	int status = 0;
 
-	for (unsigned i = 0; i < FACTS_TOLD && i < f->told[kind].n; i++)
-		if (f->told[kind].number[i] == number)
-			return 0;
-	if (number < 0)
+	if (number < 0 || is_told(f, kind, number))
 		return 0;
 	if (kind == JOBSTACK_FACT_PLATFORM)
 		js_buf_str(&text, f->platform);
 	else if (kind == JOBSTACK_FACT_PROGRAM)
 		(void)js_program_text(f->version, number, &text);
 	else if (kind == JOBSTACK_FACT_PACKAGES)
-		text = packages_text(f, o);
+		js_buf_str(&text, find_untold(f, number)->text);
 	else
 		for (size_t i = 0; i < f->mounts->n && text.len == 0; i++)
 			if (f->mounts->at[i].number == number)
@@ -74,15 +103,26 @@ static int tell_fact(struct facts *f, struct jobstack_worker *worker, enum jobst
 	return status;
 }
 
-void facts_tell(struct facts *f, struct jobstack_worker *worker, const struct jobstack_outcome *o, size_t n)
+int facts_tell(struct facts *f, struct jobstack_worker *worker, const struct jobstack_outcome *o, size_t n)
 {
-	int status = tell_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number, NULL);
+	int status = tell_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number);
 
 	for (size_t i = 0; i < n && status == 0; i++) {
-		status = tell_fact(f, worker, JOBSTACK_FACT_PROGRAM, o[i].program, &o[i]);
-		if (status == 0)
-			status = tell_fact(f, worker, JOBSTACK_FACT_MOUNT, o[i].mount, &o[i]);
-		if (status == 0)
-			status = tell_fact(f, worker, JOBSTACK_FACT_PACKAGES, o[i].packages, &o[i]);
+		status = tell_fact(f, worker, JOBSTACK_FACT_PROGRAM, o[i].program);
+		JS_THEN(status, tell_fact(f, worker, JOBSTACK_FACT_MOUNT, o[i].mount));
 	}
+	while (status == 0 && f->untold_n > 0) {
+		status = tell_fact(f, worker, JOBSTACK_FACT_PACKAGES, f->untold[f->untold_n - 1].number);
+		if (status == 0)
+			free(f->untold[--f->untold_n].text);
+	}
+	return status;
+}
+
+void facts_free(struct facts *f)
+{
+	while (f->untold_n > 0)
+		free(f->untold[--f->untold_n].text);
+	free(f->untold);
+	f->untold = NULL;
 }

@@ -11,7 +11,7 @@
 
 #define FACTS_TOLD 32
 
-/* All but TOLD is given. */
+/* The members up to PACKAGES are given. */
 struct facts {
 	struct js_program *version;
 	const struct js_mounts *mounts;
@@ -22,12 +22,21 @@ struct facts {
 		int64_t number[FACTS_TOLD]; /* that the database has by this worker; without room, the oldest go */
 		unsigned n;
 	} told[JOBSTACK_FACT_PACKAGES + 1];
+	/* lists of packages that it does not have yet: what is told must be what the number was made of */
+	struct facts_list {
+		int64_t number;
+		char *text;
+	} * untold;
+	size_t untold_n, untold_room;
+	int64_t forgot_us; /* when the lists that were told were last forgotten: they are told again once a day */
 };
 
 /* Sets in N OUTCOMES which packages their attempts imported.  It waits for what commands have just written about that,
  * for a fifth of a second at most, and asks no database. */
 void facts_of_packages(struct facts *facts, struct jobstack_outcome *outcomes, size_t n);
 
-/* Stores what N OUTCOMES refer to and the database does not have yet.  What fails is tried again with the next outcome
- * that refers to it. */
-void facts_tell(struct facts *facts, struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n);
+/* Stores what N OUTCOMES refer to and the database does not have yet.  Returns 0; or a negative code: then not all is
+ * stored, and it can be called again. */
+int facts_tell(struct facts *facts, struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n);
+
+void facts_free(struct facts *facts);

@@ -550,7 +550,11 @@ like '... so does --why' "$(jobstack status --why again)" 'running: the last one
 sql "UPDATE fact SET fact=fact+4 WHERE kind=4 ORDER BY fact DESC"
 check '... nothing that another user started' says 2 'no earlier .jobstack run. of the stack again' jobstack run -s again </dev/null
 unlike '... nor is it suggested' "$(jobstack status again)" 'jobstack run -s again'
-sql "UPDATE fact SET fact=fact-4 WHERE kind=4 ORDER BY fact"
+sql "UPDATE fact SET fact=fact-4 WHERE kind=4 ORDER BY fact; UPDATE fact SET text=REPLACE(text,'/d/1','/d/3') WHERE kind=4"
+check '... nor what somebody has written into the database' says 2 'the last .jobstack run. of the stack again is not repeated, because it is not signed by the key in this home directory' \
+	jobstack run -s again </dev/null
+sql "UPDATE fact SET text=REPLACE(text,'/d/3','/d/1') WHERE kind=4"
+check '... nor in another home' env HOME="$PWD/more" XDG_STATE_HOME= bash -c '! jobstack run -s again </dev/null 2>/dev/null && ! test -e "$HOME/.local"'
 check '-s NAME alone goes on, from anywhere' fails_with 1 timeout 300 jobstack run -q -s again </dev/null
 check '... with what was left' ledger_is again '1 1 0 0 0 0'
 check '... of a stack without a line' says 2 'no earlier .jobstack run. of the stack log' jobstack run -s log </dev/null
