@@ -74,7 +74,7 @@ CREATE TABLE IF NOT EXISTS stack (
     UNIQUE KEY stack_origin (origin)
 ) ENGINE=InnoDB;
 
--- A row a pusher.  (token, seq) settles a chunk whose COMMIT was lost.  push_of_stack: "is anybody still pushing?"
+-- A row for each push.  (token, seq) settles a chunk whose COMMIT was lost.  push_of_stack: "is anybody still pushing?"
 CREATE TABLE IF NOT EXISTS push (
     push_id     BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
     token       BINARY(16)      NOT NULL,
@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS push (
     KEY push_of_stack (stack_id, ended)
 ) ENGINE=InnoDB;
 
--- Which entries a push made: a row a chunk.  range_of_push: what of a push is left, for prune.
+-- Which entries a push made: a row for each chunk.  range_of_push: what of a push is left, for prune.
 CREATE TABLE IF NOT EXISTS push_range (
     stack_id    BIGINT UNSIGNED NOT NULL,
     lo          BIGINT UNSIGNED NOT NULL,
@@ -126,7 +126,7 @@ CREATE TABLE IF NOT EXISTS path (
     PRIMARY KEY (stack_id, hash, entry_id)
 ) ENGINE=InnoDB;
 
--- What nobody has claimed, as intervals of entry numbers, or as lists of them.  A list is 11 bytes an entry in ids: ten
+-- What nobody has claimed, as intervals of entry numbers, or as lists of them.  A list takes 11 bytes per entry in ids: ten
 -- upper-case hexadecimal digits and a comma, ascending; lo and hi then count places in it from 0.  pos is the highest number of
 -- the span (LIFO: minus the lowest), which a pop never changes, so the primary key gives the order without a sort and a pop
 -- rewrites one small row in place.  span_due: which waiting spans are due.
@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS span (
     KEY span_due (stack_id, class, due)
 ) ENGINE=InnoDB;
 
--- A row a worker, or a pop by a script.  (token, seq, ended) is the fence: every step starts with a compare-and-set on it.
+-- A row for each worker, and for each pop by a script.  (token, seq, ended) is the fence: every step starts with a compare-and-set on it.
 -- worker_of_stack: who is alive (ended IS NULL), for status and recovery.
 CREATE TABLE IF NOT EXISTS worker (
     worker_id   BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
@@ -213,7 +213,7 @@ CREATE TABLE IF NOT EXISTS claim (
     PRIMARY KEY (stack_id, worker_id, claim_no)
 ) ENGINE=InnoDB;
 
--- A row a finished attempt; the primary key is the backstop of "one outcome an attempt".  What is NULL is not known.
+-- A row for each finished attempt; the primary key is the backstop of "one outcome per attempt".  What is NULL is not known.
 CREATE TABLE IF NOT EXISTS attempt (
     stack_id    BIGINT UNSIGNED NOT NULL,
     entry_id    BIGINT UNSIGNED NOT NULL,
@@ -315,7 +315,7 @@ CREATE TABLE IF NOT EXISTS stream (
     KEY stream_oldest (stack_id, oldest)
 ) ENGINE=InnoDB;
 
--- For people who know the table JobManagement: a row an entry with its last attempt; node_start without node_end: it runs.
+-- For people who know the table JobManagement: a row for each entry, with its last attempt; node_start without node_end: it runs.
 -- Every column is an expression, so the view can't be written to.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW JobManagement AS
 SELECT e.stack_id * 10000000000 + e.entry_id                    AS task_id,

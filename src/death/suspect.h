@@ -21,7 +21,7 @@ struct js_suspect {
 	uint32_t job, step; /* job 0: not in a job; step JS_SLURM_BATCH: in no step */
 	int by_script;
 	int connected;	  /* to the server, as far as that can be seen; -1: not known */
-	int asked;	  /* it is a reason for the question of ask.c */
+	int asked;	  /* it is a reason for the question of by_slurm.c */
 	unsigned unclear; /* Slurm may soon say more: 1: its end is under way; 2: Slurm lists it, but may lag behind */
 	int settled;	  /* it was recovered */
 	int ours;	  /* the worker's user is ours */
@@ -51,7 +51,7 @@ struct js_suspects {
 	int memory;	   /* ran out */
 	char user[64];	   /* ours */
 	int64_t read_us;   /* when they were read, by the wall clock */
-	/* of ask.c */
+	/* of by_slurm.c */
 	char cluster[128];	 /* whose jobs are asked about */
 	int compared;		 /* it is that of the Slurm that answers */
 	struct js_permit permit; /* which this program took */

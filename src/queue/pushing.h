@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c
- * knows which names are there already, holder.c deals with another push that holds them, discard.c takes away what an
- * atomic push wrote and nobody will publish.
+ * knows which names are there already, held_names.c deals with another push that holds them, discard.c takes away what
+ * an atomic push wrote and nobody will publish.
  */
 #pragma once
 

@@ -191,8 +191,8 @@ void js_homes_count(struct jobstack_worker *w)
 
 void js_homes_draw(struct jobstack_worker *w, struct js_pop *pop)
 {
-	if (w->dice == 0)
-		w->dice = w->id * 2654435761u + 88172645463325252u;
+	if (w->seed == 0)
+		w->seed = w->id * 2654435761u + 88172645463325252u;
 	pop->homes = w->homes;
-	pop->home = w->homes > 0 ? (unsigned)js_num_jitter(&w->dice, w->homes + 1) : 0;
+	pop->home = w->homes > 0 ? (unsigned)js_num_jitter(&w->seed, w->homes + 1) : 0;
 }

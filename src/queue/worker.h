@@ -33,7 +33,7 @@ struct jobstack_worker {
 	int64_t commit_us;    /* a running mean of that */
 	int can_have_homes;   /* the server has a binary log, and the stack's order need not be exact */
 	unsigned homes;	      /* pops go to so many homes; 0: in order */
-	uint64_t dice;	      /* draws them */
+	uint64_t seed;	      /* draws them */
 	int failing;	      /* and as many dead entries as its max_failures */
 	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
 	int64_t unsettled_us; /* when its first try was sent */

@@ -7,7 +7,8 @@
  *                           it kills every process that the worker has left.  Then the worker is known to be dead, and
  *                           its entries can be recovered.
  *   the worker hangs        (SIGSTOP) past the end of its lease: the keeper kills its commands.
- *   the keeper is killed    The worker sees a pipe close, kills its commands and returns its entries.
+ *   the keeper is killed    The worker sees a pipe close, returns what it has not started, and kills its commands:
+ * their entries count as lost.
  *
  * Signals that ask the worker to end are passed on.  The worker is a session of its own, so that it does not get those
  * of a terminal twice.

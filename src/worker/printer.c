@@ -118,19 +118,19 @@ static int print_both(const struct printer *p, const struct jobstack_entry *entr
 static size_t find_turn(const struct printer *p, uint64_t entry)
 {
 	for (size_t i = p->n; i > p->first; i--) /* what ends was usually started not long ago */
-		if (p->turns[i - 1].entry == entry)
+		if (p->held[i - 1].entry == entry)
 			return i - 1;
 	return NO_TURN;
 }
 
 void printer_start(struct printer *p, const struct jobstack_entry *entry)
 {
-	int known = p->n > p->first && p->turns[p->n - 1].entry == entry->entry;
+	int known = p->n > p->first && p->held[p->n - 1].entry == entry->entry;
 
 	if (!p->config->keep_order || known || (entry->attempt > 1 && find_turn(p, entry->entry) != NO_TURN) ||
-	    js_array_grow(&p->turns, &p->room, p->n + 1, sizeof(*p->turns)) != 0)
+	    js_array_grow(&p->held, &p->room, p->n + 1, sizeof(*p->held)) != 0)
 		return; /* without a turn it is printed when it ends */
-	p->turns[p->n++] = (struct turn){entry->entry, -1, 0, 0, 0};
+	p->held[p->n++] = (struct held_output){entry->entry, -1, 0, 0, 0};
 }
 
 void printer_skip(struct printer *p, const struct jobstack_entry *entry)
@@ -138,7 +138,7 @@ void printer_skip(struct printer *p, const struct jobstack_entry *entry)
 	size_t i = find_turn(p, entry->entry);
 
 	if (i != NO_TURN)
-		p->turns[i].over = 1;
+		p->held[i].over = 1;
 }
 
 /* Holds what ENTRY has printed.  What it has printed before, in an attempt that failed, is forgotten. */
@@ -161,13 +161,13 @@ static int hold_output(struct printer *p, size_t i, const struct jobstack_entry 
 		return JOBSTACK_EFILE;
 	}
 	(void)pthread_mutex_lock(&p->box->lock);
-	p->turns[i] = (struct turn){entry->entry, at, out, p->end - at - out, over};
+	p->held[i] = (struct held_output){entry->entry, at, out, p->end - at - out, over};
 	(void)pthread_mutex_unlock(&p->box->lock);
 	return 0;
 }
 
 /* Prints what was held for the turn T. */
-static int print_held(const struct printer *p, const struct turn *t, struct jobstack_error *error)
+static int print_held(const struct printer *p, const struct held_output *t, struct jobstack_error *error)
 {
 	const struct js_kept kept[2] = {{.fd = p->file, .head_at = t->at, .head = t->out},
 					{.fd = p->file, .head_at = t->at + t->out, .head = t->err}};
@@ -181,14 +181,14 @@ static int print_held(const struct printer *p, const struct turn *t, struct jobs
 }
 
 /* The first turn in *T.  0: there is none. */
-static int first_turn(const struct printer *p, struct turn *t)
+static int first_turn(const struct printer *p, struct held_output *t)
 {
 	int there;
 
 	(void)pthread_mutex_lock(&p->box->lock);
 	there = p->first < p->n;
 	if (there)
-		*t = p->turns[p->first];
+		*t = p->held[p->first];
 	if (there && t->at >= 0 && p->box->sight.idle.workers > 1) /* another one may have its next attempt */
 		t->over = 1;
 	(void)pthread_mutex_unlock(&p->box->lock);
@@ -200,7 +200,7 @@ static void drop_first_turn(struct printer *p)
 	(void)pthread_mutex_lock(&p->box->lock);
 	p->first++;
 	if (p->first > p->n / 2) {
-		memmove(p->turns, p->turns + p->first, (p->n - p->first) * sizeof(*p->turns));
+		memmove(p->held, p->held + p->first, (p->n - p->first) * sizeof(*p->held));
 		p->n -= p->first;
 		p->first = 0;
 	}
@@ -210,7 +210,7 @@ static void drop_first_turn(struct printer *p)
 /* Prints what has its turn now; ALL: everything. */
 static int print_turns(struct printer *p, int all, struct jobstack_error *error)
 {
-	struct turn t;
+	struct held_output t;
 
 	while (first_turn(p, &t) && (t.over || all)) {
 		JS_TRY(print_held(p, &t, error));
@@ -277,7 +277,7 @@ void printer_end(struct printer *p)
 	(void)pthread_mutex_unlock(&p->lock);
 	js_file_close(&p->file);
 	js_file_close(&p->log);
-	free(p->turns);
+	free(p->held);
 }
 
 /* -------------------------------------------------------------------------------------------------------- --joblog */

@@ -11,7 +11,7 @@
 #include "worker/config.h"
 #include "worker/mailbox.h"
 
-struct turn {
+struct held_output {
 	uint64_t entry;
 	int64_t at, out, err; /* what it printed, in the file; AT -1: nothing is held */
 	int over;	      /* it will print nothing more */
@@ -27,7 +27,7 @@ struct printer {
 	int log, shown;	  /* --joblog, or -1; a picture is drawn below what is printed */
 	_Atomic int told; /* that --joblog can't be written to */
 	/* with the mailbox's lock: */
-	struct turn *turns;
+	struct held_output *held;
 	size_t first, n, room;
 };
 
