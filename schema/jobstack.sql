@@ -149,7 +149,8 @@ CREATE TABLE IF NOT EXISTS span (
     KEY span_due (stack_id, class, due)
 ) ENGINE=InnoDB;
 
--- A row for each worker, and for each pop by a script.  (token, seq, ended) is the fence: every step starts with a compare-and-set on it.
+-- A row for each worker, and for each pop by a script.  (token, seq, ended) is the fence: every step starts with a
+-- compare-and-set on it.
 -- worker_of_stack: who is alive (ended IS NULL), for status and recovery.
 CREATE TABLE IF NOT EXISTS worker (
     worker_id   BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,

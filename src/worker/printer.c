@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NO_TURN SIZE_MAX
+#define NOT_HELD SIZE_MAX
 #define JOBLOG_HEAD "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 
 int printer_begin(struct printer *p, const struct config *config, struct mailbox *box, const char *dir,
@@ -115,29 +115,29 @@ static int print_both(const struct printer *p, const struct jobstack_entry *entr
 
 /* ------------------------------------------------------------------------------------------------------- the order */
 
-static size_t find_turn(const struct printer *p, uint64_t entry)
+static size_t find_held(const struct printer *p, uint64_t entry)
 {
 	for (size_t i = p->n; i > p->first; i--) /* what ends was usually started not long ago */
 		if (p->held[i - 1].entry == entry)
 			return i - 1;
-	return NO_TURN;
+	return NOT_HELD;
 }
 
 void printer_start(struct printer *p, const struct jobstack_entry *entry)
 {
 	int known = p->n > p->first && p->held[p->n - 1].entry == entry->entry;
 
-	if (!p->config->keep_order || known || (entry->attempt > 1 && find_turn(p, entry->entry) != NO_TURN) ||
+	if (!p->config->keep_order || known || (entry->attempt > 1 && find_held(p, entry->entry) != NOT_HELD) ||
 	    js_array_grow(&p->held, &p->room, p->n + 1, sizeof(*p->held)) != 0)
-		return; /* without a turn it is printed when it ends */
+		return; /* without a place in the order it is printed when it ends */
 	p->held[p->n++] = (struct held_output){entry->entry, -1, 0, 0, 0};
 }
 
 void printer_skip(struct printer *p, const struct jobstack_entry *entry)
 {
-	size_t i = find_turn(p, entry->entry);
+	size_t i = find_held(p, entry->entry);
 
-	if (i != NO_TURN)
+	if (i != NOT_HELD)
 		p->held[i].over = 1;
 }
 
@@ -166,7 +166,7 @@ static int hold_output(struct printer *p, size_t i, const struct jobstack_entry 
 	return 0;
 }
 
-/* Prints what was held for the turn T. */
+/* Prints the held output T. */
 static int print_held(const struct printer *p, const struct held_output *t, struct jobstack_error *error)
 {
 	const struct js_kept kept[2] = {{.fd = p->file, .head_at = t->at, .head = t->out},
@@ -180,8 +180,8 @@ static int print_held(const struct printer *p, const struct held_output *t, stru
 	return 0;
 }
 
-/* The first turn in *T.  0: there is none. */
-static int first_turn(const struct printer *p, struct held_output *t)
+/* The first held output into *T.  0: there is none. */
+static int first_held(const struct printer *p, struct held_output *t)
 {
 	int there;
 
@@ -195,7 +195,7 @@ static int first_turn(const struct printer *p, struct held_output *t)
 	return there;
 }
 
-static void drop_first_turn(struct printer *p)
+static void drop_first_held(struct printer *p)
 {
 	(void)pthread_mutex_lock(&p->box->lock);
 	p->first++;
@@ -207,14 +207,14 @@ static void drop_first_turn(struct printer *p)
 	(void)pthread_mutex_unlock(&p->box->lock);
 }
 
-/* Prints what has its turn now; ALL: everything. */
-static int print_turns(struct printer *p, int all, struct jobstack_error *error)
+/* Prints what is next in order, as far as it is there; ALL: everything. */
+static int print_in_order(struct printer *p, int all, struct jobstack_error *error)
 {
 	struct held_output t;
 
-	while (first_turn(p, &t) && (t.over || all)) {
+	while (first_held(p, &t) && (t.over || all)) {
 		JS_TRY(print_held(p, &t, error));
-		drop_first_turn(p);
+		drop_first_held(p);
 	}
 	return 0;
 }
@@ -225,19 +225,19 @@ static int print_in_order(struct printer *p, const struct jobstack_entry *entry,
 	int is_first, over;
 	size_t i;
 
-	JS_TRY(print_turns(p, 0, error)); /* what was skipped since, and what waited for that */
+	JS_TRY(print_in_order(p, 0, error)); /* what was skipped since, and what waited for that */
 	(void)pthread_mutex_lock(&p->box->lock);
-	i = find_turn(p, entry->entry);
+	i = find_held(p, entry->entry);
 	is_first = i == p->first;
 	over = o->verdict == JOBSTACK_DONE || mailbox_is_dead(p->box, entry, o);
 	(void)pthread_mutex_unlock(&p->box->lock);
-	if (i != NO_TURN && !(is_first && over))
+	if (i != NOT_HELD && !(is_first && over))
 		return hold_output(p, i, entry, kept, over, error);
 	JS_TRY(print_both(p, entry, kept, error));
-	if (i == NO_TURN)
+	if (i == NOT_HELD)
 		return 0;
-	drop_first_turn(p);
-	return print_turns(p, 0, error);
+	drop_first_held(p);
+	return print_in_order(p, 0, error);
 }
 
 int printer_print(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
@@ -269,7 +269,7 @@ void printer_end(struct printer *p)
 	}
 	if (waiting)
 		p->shown = speaker_hide(1);
-	if (print_turns(p, 1, &error) != 0)
+	if (print_in_order(p, 1, &error) != 0)
 		speaker_say("the output of %zu file%s was not printed: %s", p->n - p->first,
 			    show_plural(p->n - p->first), error.text);
 	if (waiting)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * What commands print, on the worker's own output (--output -): each entry in one piece, with its name before each line
- * (--tag), in the order in which the entries were started first (--keep-order).  Output that comes before its turn
+ * (--tag), in the order in which the entries were started first (--keep-order).  Output that comes too early
  * waits in one temporary file without a name; in memory it takes some forty bytes per entry.  And the log of --joblog.
  */
 #pragma once
@@ -48,5 +48,5 @@ int printer_print(struct printer *printer, const struct jobstack_entry *entry, c
 void printer_log(struct printer *printer, const struct jobstack_entry *entry, const struct jobstack_outcome *outcome,
 		 int64_t wall_us, int64_t out, char *const *argv);
 
-/* Prints what still waits for its turn, when no command is left. */
+/* Prints what still waits, when no command is left. */
 void printer_end(struct printer *printer);
