@@ -208,7 +208,7 @@ static void drop_first_held(struct printer *p)
 }
 
 /* Prints what is next in order, as far as it is there; ALL: everything. */
-static int print_in_order(struct printer *p, int all, struct jobstack_error *error)
+static int print_next(struct printer *p, int all, struct jobstack_error *error)
 {
 	struct held_output t;
 
@@ -225,7 +225,7 @@ static int print_in_order(struct printer *p, const struct jobstack_entry *entry,
 	int is_first, over;
 	size_t i;
 
-	JS_TRY(print_in_order(p, 0, error)); /* what was skipped since, and what waited for that */
+	JS_TRY(print_next(p, 0, error)); /* what was skipped since, and what waited for that */
 	(void)pthread_mutex_lock(&p->box->lock);
 	i = find_held(p, entry->entry);
 	is_first = i == p->first;
@@ -237,7 +237,7 @@ static int print_in_order(struct printer *p, const struct jobstack_entry *entry,
 	if (i == NOT_HELD)
 		return 0;
 	drop_first_held(p);
-	return print_in_order(p, 0, error);
+	return print_next(p, 0, error);
 }
 
 int printer_print(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
@@ -269,7 +269,7 @@ void printer_end(struct printer *p)
 	}
 	if (waiting)
 		p->shown = speaker_hide(1);
-	if (print_in_order(p, 1, &error) != 0)
+	if (print_next(p, 1, &error) != 0)
 		speaker_say("the output of %zu file%s was not printed: %s", p->n - p->first,
 			    show_plural(p->n - p->first), error.text);
 	if (waiting)
