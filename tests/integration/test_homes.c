@@ -35,11 +35,11 @@ static int step_from(struct jobstack_worker *w, int home, const struct jobstack_
 		     struct jobstack_batch *batch, struct jobstack_error *error)
 {
 	w->homes = JS_SPAN_HOMES;
-	if (home >= 0) /* the dice's state that draws it */
-		for (w->dice = 1;; w->dice++) {
-			uint64_t dice = w->dice;
+	if (home >= 0) /* the seed's state that draws it */
+		for (w->seed = 1;; w->seed++) {
+			uint64_t seed = w->seed;
 
-			if (js_num_jitter(&dice, JS_SPAN_HOMES + 1) == (unsigned)home)
+			if (js_num_jitter(&seed, JS_SPAN_HOMES + 1) == (unsigned)home)
 				break;
 		}
 	return jobstack_step(w, step, batch, NULL, error);
