@@ -139,8 +139,10 @@ static int render_status(struct cli *cli, const struct show_page *page, int *ala
 	*alarming = l.alarming;
 	if (status == 0 && render_snapshot(cli, &l, page) != 0)
 		status = js_error_memory(&cli->error);
-	if (status == 0 && l.n == 0 && page->columns > 0)
+	if (status == 0 && l.n == 0 && request.every_us == 0)
 		cli_say(cli, "there are no stacks yet: `jobstack push` creates one");
+	else if (status == 0 && l.n == 0 && page->columns > 0) /* on the screen, which is drawn again and again */
+		js_buf_str(page->out, "there are no stacks yet\n");
 	figures_snapshot_free(&l);
 	return status;
 }
