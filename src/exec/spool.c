@@ -59,15 +59,20 @@ struct cursor {
 
 static int read_number(struct cursor *c, int64_t *value)
 {
-	char *end;
+	uint64_t n = 0;
+	const char *from;
+	int minus;
 
-	if (c->at == c->end || *c->at++ != ' ' || (*c->at != '-' && (*c->at < '0' || *c->at > '9')))
+	if (c->at == c->end || *c->at++ != ' ')
 		return -1;
-	errno = 0;
-	*value = strtoll(c->at, &end, 10); /* the line's newline ends it */
-	if (end == c->at || errno != 0)
+	minus = c->at < c->end && *c->at == '-';
+	from = c->at += minus;
+	for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*c->at - '0'), &n))
+			return -1;
+	if (c->at == from || n > (uint64_t)INT64_MAX + (uint64_t)minus)
 		return -1;
-	c->at = end;
+	*value = minus ? (int64_t)(0 - n) : (int64_t)n;
 	return 0;
 }
 
