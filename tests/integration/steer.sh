@@ -266,7 +266,7 @@ like '... status tells why' "$(jobstack status -s fails)" 'max-failures: 3 entri
 dead=$(field fails dead)
 check "... soon after ($dead)" test "$dead" -lt 400 -a "$dead" -ge 3
 is '... with nothing in its hands' "$(field fails running)" 0
-check 'resume says what is in the way' says 1 'has reached its max-failures \(3\).*requeue.*max-failures=N' jobstack resume -s fails
+check 'resume says what is in the way' says 1 'has reached its max-failures \(3\).*requeue.*max-failures=none' jobstack resume -s fails
 check '... which can be raised' jobstack set -q -s fails max-failures=2000
 check '... then it goes on' jobstack resume -q -s fails
 seq -f '/r/%.0f' 6 >six
