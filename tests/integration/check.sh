@@ -90,7 +90,7 @@ make() {
 	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM set_aside; DELETE FROM name; DELETE FROM entry;
 		DELETE FROM worker; DELETE FROM push; DELETE FROM push_range; DELETE FROM stack; DELETE FROM running_limit;
 		INSERT INTO stack(stack_id,name,popping_order,tail,pushed,named,done,dead,created,max_attempts)
-			VALUES(7,'hurt',$1,34,34,34,2,1,NOW(),2);
+			VALUES(7,'hurt',2*$1,34,34,34,2,1,NOW(),2);
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 34);
 		INSERT INTO name SELECT 7,UNHEX(SHA2(datapath,256)),entry_id FROM entry;
 		INSERT INTO push(push_id,token,stack_id,atomic,started,beat) VALUES(3,REPEAT('p',16),7,1,NOW(),NOW());
@@ -208,7 +208,7 @@ hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the r
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
 hurt 'the running_limit is missing' counter 0 'no row in the table `running_limit`' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
-hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO set_aside VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
+hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO set_aside VALUES(7,3,1,0,NULL,1,1,2); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
 hurt 'pruned is nonsense' counter 0 'pushed: 34 by the counters, 18446744073709551649 by the rows' 'UPDATE stack SET pruned=18446744073709551615'
 hurt 'done is nonsense' counter 0 'done: 9223372036854775816 by the counters, 11 by the rows' 'UPDATE stack SET done=9223372036854775807'

@@ -75,7 +75,7 @@ sql "INSERT INTO set_aside(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,l
 	UPDATE stack SET dead=2 WHERE name='lifo'; DELETE p FROM span p JOIN stack USING(stack_id) WHERE name='lifo'"
 check 'a last-in stack' jobstack requeue -q -s lifo --to lifo2
 is '... the other is one, too; priorities stay' "$(sql "SELECT popping_order,\`rank\`,pos,lo,hi FROM span JOIN stack USING(stack_id) WHERE name='lifo2' ORDER BY \`rank\`" | tr '\n\t' ', ')" \
-	'1 -7 -2 2 2,1 0 -1 1 1,'
+	'2 -7 -2 2 2,2 0 -1 1 1,'
 check 'both balance' balances lifo lifo2
 
 # ---- a stack of unique names
