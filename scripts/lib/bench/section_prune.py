@@ -7,9 +7,10 @@ workers would have recorded them.
 from table import Wanted
 
 DONE = """SET @s=(SELECT stack_id FROM stack WHERE name='old'), @at=UTC_TIMESTAMP(6)-INTERVAL 40 DAY;
-INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,host,user,cwd,log,slurm_cluster,slurm_job,slurm_account,slurm_partition,
-	oldest,newest) VALUES(REPEAT('w',16),@s,0,@at,@at,1,@at,4,'n17','n17.site','anna','/home/anna/airs','/home/anna/airs/jobstack-logs/old/job4711.log',
-	'site','4711','physics','batch',UNIX_TIMESTAMP(@at),UNIX_TIMESTAMP(@at));
+INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user,slurm_account,identity,oldest,newest)
+	VALUES(REPEAT('w',16),@s,0,@at,@at,1,@at,4,'n17','anna','physics',JSON_OBJECT('host','n17.site','cwd','/home/anna/airs',
+	'log','/home/anna/airs/jobstack-logs/old/job4711.log','cluster','site','job','4711','partition','batch'),
+	UNIX_TIMESTAMP(@at),UNIX_TIMESTAMP(@at));
 SET @w=LAST_INSERT_ID();
 INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,log_at,log_out,log_err,user_us,system_us,maxrss_kib,
 	read_bytes,write_bytes,major_faults,storage_read_bytes,storage_write_bytes,peak_kib,io_wait_us,program,mount) SELECT @s,seq,1,@w,0,1,0,
