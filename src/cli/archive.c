@@ -37,7 +37,7 @@ static int fail_errno(struct cli_archive *a, const char *what)
 	return fail_archive(a, CLI_USAGE, text);
 }
 
-/* Does a line of ours begin at AT? */
+/* Returns whether a line of ours begins at AT. */
 static int is_ours(const struct cli_archive *a, off_t at)
 {
 	char text[sizeof(BEGINS) - 1];
@@ -57,7 +57,7 @@ static off_t last_line(const struct cli_archive *a)
 	return n != a->size - from ? -1 : newline == NULL ? from : from + (newline - block) + 1;
 }
 
-/* Is what is there an archive, with whole lines? */
+/* Checks that what is there is an archive, with whole lines. */
 static int check_present(struct cli_archive *a)
 {
 	off_t line;

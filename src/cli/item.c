@@ -56,7 +56,7 @@ static int stop_at_first(void *ctx, const struct jobstack_item *item)
 	return 1;
 }
 
-/* Is there an entry of this number?  0, JOBSTACK_EMISSING, or another error. */
+/* Looks for an entry of this number.  Returns 0, JOBSTACK_EMISSING, or another error. */
 static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *error)
 {
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);

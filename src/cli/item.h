@@ -14,7 +14,7 @@
  * JOBSTACK_E code with cli->error filled (EMISSING: there is none). */
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
 
-/* For a command about one entry: is it named?  0, or the exit status, with the reason printed. */
+/* For a command about one entry: checks that it is named.  Returns 0, or the exit status, with the reason printed. */
 int cli_check_entry(struct cli *cli);
 
 /* Numbers of entries.  Start it as {0}, and free AT. */

@@ -259,7 +259,7 @@ static void start_worker(struct run *r, const struct js_buf *names)
 	cli_words_free(&line);
 }
 
-/* Has the worker ended (or was there none)? */
+/* Returns whether the worker has ended, or there was none. */
 static int worker_ended(struct run *r)
 {
 	pid_t got = r->worker == 0 ? 0 : waitpid(r->worker, &r->wait_status, WNOHANG);

@@ -330,7 +330,7 @@ static void steps_reason(const struct reasons *r, const struct figures_steps *s,
 			 KEY_REAL("waiting_share", s->waiting, 1));
 }
 
-/* Has Slurm jobs for the stack? */
+/* Asks Slurm whether it has jobs for the stack. */
 static void ask_slurm(struct reasons *r)
 {
 	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, NULL};

@@ -34,5 +34,5 @@ void js_exchange_send(struct js_db *db, struct js_exchange *x);
 /* After an error: leaves the connection without a transaction, or without a connection. */
 void js_exchange_roll_back(struct js_db *db, struct js_exchange *x);
 
-/* May the transaction have been committed, though it ended with an error? */
+/* Returns whether the transaction may have been committed, though it ended with an error. */
 int js_exchange_may_be_committed(const struct js_exchange *x);

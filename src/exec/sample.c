@@ -58,7 +58,7 @@ struct js_sampler {
 	size_t tree_n;
 };
 
-/* Does the kernel count how long tasks wait?  Since 5.14 only if it is asked to. */
+/* Returns whether the kernel counts how long tasks wait.  Since 5.14 it does so only if it is asked to. */
 static int counts_delays(void)
 {
 	struct js_buf text = {0};

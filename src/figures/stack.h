@@ -48,7 +48,7 @@ int figures_stack_read(struct jobstack *handle, const char *name, struct figures
 /* How many entries have not ended. */
 uint64_t figures_stack_left(const struct jobstack_status *s);
 
-/* Is nothing left, and no push running? */
+/* Returns whether nothing is left, and no push is running. */
 int figures_stack_is_over(const struct jobstack_status *s);
 
 /* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */

@@ -30,7 +30,7 @@ int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg);
  * that can't work here.  0, or CLI_USAGE. */
 int cli_sbatch_check(struct cli *cli, const struct cli_words *passed, int dry_run, int parsable);
 
-/* Is there an sbatch?  0, or CLI_USAGE, after printing what works INSTEAD. */
+/* Looks for sbatch.  Returns 0, or CLI_USAGE, after printing what works INSTEAD. */
 int cli_sbatch_find(const struct cli *cli, const char *instead);
 
 /* The words of the call: sbatch --parsable WORDS SCRIPT. */

@@ -99,7 +99,7 @@ static void copy_cut(char *to, size_t size, const char *from, size_t len)
 	to[len] = '\0';
 }
 
-/* Does a reason only repeat the exit code or the signal, as the worker writes it where it knows no more? */
+/* Returns whether a reason only repeats the exit code or the signal, so that a table need not show both. */
 static int repeats_exit(const char *reason, const struct jobstack_failure *f)
 {
 	char words[JS_ENDING_WORDS];

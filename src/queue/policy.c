@@ -13,7 +13,7 @@
 #define NOTE_MAX 255
 #define MOVED_AT_ONCE 500 /* spans */
 
-/* Would the next step pause it again? */
+/* Returns whether the next step would pause it again. */
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t limit;

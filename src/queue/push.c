@@ -89,7 +89,7 @@ static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 	return status;
 }
 
-/* Is the chunk as large as it may be? */
+/* Returns whether the chunk is as large as it may be. */
 static int is_full(const struct js_pushing *p)
 {
 	if (p->loads == JS_LOADS_YES)

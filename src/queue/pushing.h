@@ -23,7 +23,7 @@ struct js_pushed_name {
 	int drop; /* known, or a second time in this part */
 };
 
-/* May names go by LOAD? */
+/* Returns whether names may go by LOAD. */
 enum js_loads { JS_LOADS_UNASKED, JS_LOADS_YES, JS_LOADS_NO };
 
 struct js_pushing {

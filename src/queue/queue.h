@@ -51,7 +51,7 @@ struct js_stack {
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
-/* Is it a stack's name?  0, or JOBSTACK_EUSAGE. */
+/* Checks whether it is a stack's name.  Returns 0, or JOBSTACK_EUSAGE. */
 int js_stack_check_name(const char *name, struct jobstack_error *error);
 
 /* Reads the stack NAME: 0, JOBSTACK_EUSAGE for an invalid name, JOBSTACK_EMISSING, or a database error. */
@@ -64,7 +64,7 @@ int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *st
  * numbers that no entry has. */
 int js_stack_last(struct jobstack *handle, uint64_t id, uint64_t *last, struct jobstack_error *error);
 
-/* May a new stack have this valid name?  0, or JOBSTACK_EUSAGE. */
+/* Checks whether a new stack may have this valid name.  Returns 0, or JOBSTACK_EUSAGE. */
 int js_stack_check_new(const char *name, struct jobstack_error *error);
 
 /* The same, created if it does not exist, with the order and the origin of OPTIONS for a new one. */

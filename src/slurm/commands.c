@@ -312,7 +312,7 @@ static int has_word(const char *states, const char *word)
 	return found != NULL && found < states + strcspn(states, " \n");
 }
 
-/* Is the node asked about for a step before this one? */
+/* Returns whether the node is asked about for a step before this one. */
 static int is_asked(const struct js_slurm_step *steps, size_t step)
 {
 	size_t i = 0;

@@ -122,7 +122,7 @@ static void count_states(const char *call, const char *mark, unsigned *known, un
 	free(text);
 }
 
-/* Has a person cancelled the last round, or half of it? */
+/* Returns whether a person has cancelled the last round, or half of it. */
 static int was_cancelled(const struct submit *s)
 {
 	char jobs[sizeof(s->chain.jobs)], call[sizeof(jobs) + 100], *rest = jobs, *job;

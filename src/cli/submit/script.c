@@ -72,7 +72,7 @@ static void add_exec(struct js_buf *body, struct cli_words *line)
 	cli_words_free(line);
 }
 
-/* Does the controller answer? */
+/* Returns whether the controller answers. */
 static int slurm_answers(void)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

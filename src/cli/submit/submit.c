@@ -204,7 +204,7 @@ static int find_places(struct submit *s)
 
 /* ------------------------------------------------------------------------------------------------------- checks */
 
-/* Is there anything for workers to do?  0, or the exit status, with the reason printed. */
+/* Checks that there is something for workers to do.  Returns 0, or the exit status, with the reason printed. */
 static int check_for_work(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
