@@ -16,6 +16,7 @@ endif()
 string(TIMESTAMP today "%Y-%m-%d" UTC) # of $SOURCE_DATE_EPOCH, if that is set
 set(documents ${PROJECT_BINARY_DIR}/documents)
 file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.md)
+file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/jobstack/*.h)
 file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/cmake/packaging/completion/*)
 add_custom_command(OUTPUT ${documents}/stamp
 	COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
@@ -27,7 +28,7 @@ add_custom_command(OUTPUT ${documents}/stamp
 		${documents}/spec ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
 	COMMAND ${CMAKE_COMMAND} -E touch ${documents}/stamp
 	DEPENDS jobstack jobstack-server ${prose} ${makers} ${PROJECT_SOURCE_DIR}/cmake/make-documents
-		${PROJECT_SOURCE_DIR}/include/jobstack/jobstack.h
+		${headers}
 	COMMENT "Making manual pages and completions" VERBATIM)
 add_custom_target(documents ALL DEPENDS ${documents}/stamp)
 

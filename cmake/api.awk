@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# awk -f roff.awk -f api.awk -v prose_dir=docs/man -v out_dir=DIR -v date=YYYY-MM-DD -v version=X include/jobstack/jobstack.h
+# awk -f roff.awk -f api.awk -v prose_dir=docs/man -v out_dir=DIR -v date=YYYY-MM-DD -v version=X jobstack.h PART.h...
 #
-# libjobstack.3: the public header, section by section: each declaration, and below it the comment that stands above it.
+# libjobstack.3: the public headers, section by section: each declaration, and below it the comment that stands above it.
 # What comes before and after is docs/man/libjobstack.3.md.  Prints the page's name.
 #
 # A block is what stands between two blank lines; a comment at its head is its explanation, the rest is code.
@@ -14,6 +14,10 @@ function flush_block(    text, code_text, i, s, body, in_comment, n) {
 		return
 	i = 1
 	body = text = ""
+	for (; i <= n; i++)
+		if (block[i] ~ /^#define JOBSTACK_BEGIN/)
+			return
+	i = 1
 	if (block[1] ~ /^\/\* -+ .* \*\/$/) {
 		s = block[1]
 		sub(/^\/\* -+ /, "", s)
@@ -36,13 +40,15 @@ function flush_block(    text, code_text, i, s, body, in_comment, n) {
 	}
 	for (; i <= n; i++) {
 		s = block[i]
-		if (s ~ /^#(if|endif|pragma|include)/ || s ~ /^extern "C"/ || s == "}" || s ~ /^#define JOBSTACK_JOBSTACK_H/)
+		if (s ~ /^#(if|endif|pragma|include)/ || s ~ /^extern "C"/ || s == "}" || s ~ /^#define JOBSTACK_[A-Z]+_H$/ || s ~ /^JOBSTACK_(BEGIN|END)$/)
 			continue
 		body = body guard(code(expand(s))) "\n"
 	}
 	if (body == "" && text == "")
 		return
 	if (body == "") { # a comment alone: the one at the head of the file, and notes
+		if (description != "" && text ~ /^SPDX/)
+			return
 		if (description == "") {
 			sub(/^SPDX[^\n]*\n\n?/, "", text)
 			sub(/^libjobstack:[^\n]*\n\n?/, "", text)

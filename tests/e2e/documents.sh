@@ -87,7 +87,7 @@ text=$(shown "$pages/libjobstack.3")
 missing=''
 while read -r function; do
 	[[ $text == *"$function("* ]] || missing+=" $function"
-done < <(sed -n '/^[^ \t#/*].*jobstack_[a-z_]*(/ { /typedef/d; s/^.*[ *]\(jobstack_[a-z_0-9]*\)(.*/\1/p }' "$JOBSTACK_SOURCE/include/jobstack/jobstack.h")
+done < <(sed -n '/^[^ \t#/*].*jobstack_[a-z_]*(/ { /typedef/d; s/^.*[ *]\(jobstack_[a-z_0-9]*\)(.*/\1/p }' <(cat "$JOBSTACK_SOURCE"/include/jobstack/*.h))
 is 'libjobstack(3) has every function of the header' "$missing" ''
 like '... with what is said of it' "$text" 'int jobstack_requeue\(.*Makes dead, done and cancelled entries that FILTER .*ready again'
 unlike '... and nothing that is for programs alone' "$text" 'clang-format'
@@ -101,7 +101,7 @@ unlike 'an option that is not there is not found' "$(shown worker.1)" ' --slots'
 is 'a page that repeats --help is seen' "$(repeats 'jobstack push' "x $(about 'jobstack push') x" && echo yes)" yes
 mkdir -p source/docs/man source/include/jobstack
 cp -r "$JOBSTACK_SOURCE/cmake" source
-cp "$JOBSTACK_SOURCE/include/jobstack/jobstack.h" source/include/jobstack
+cp "$JOBSTACK_SOURCE"/include/jobstack/*.h source/include/jobstack
 printf 'Text.\n# OPTIONS\n## --nosuch\nMore.\n' >source/docs/man/jobstack-push.md
 like 'a page about an option that is not there is refused' \
 	"$(source/cmake/make-documents "$JOBSTACK_BIN/documents/spec" "$PWD/source" "$PWD/made" 0 2026-11-22 2>&1 || echo "status $?")" \

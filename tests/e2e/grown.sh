@@ -13,10 +13,10 @@ jobstack init -q
 mkdir grown
 cp -r "$JOBSTACK_SOURCE"/{CMakeLists.txt,cmake,docs,include,schema,scripts,src,README.md,CHANGELOG.md,LICENSE} grown/
 grow() { # STRUCT: one more member at its end
-	sed -i "/^struct $1 {/,/^};/s/^};/	uint64_t grown;\n};/" grown/include/jobstack/jobstack.h
+	sed -i "/^struct $1 {/,/^};/s/^};/	uint64_t grown;\n};/" grown/include/jobstack/*.h
 }
 for struct in push_options push_result entry batch outcome; do grow "jobstack_$struct"; done
-is 'five structs have grown' "$(diff "$JOBSTACK_SOURCE/include/jobstack/jobstack.h" grown/include/jobstack/jobstack.h | grep -c '^> .*grown')" 5
+is 'five structs have grown' "$(diff -r "$JOBSTACK_SOURCE/include" grown/include | grep -c '^> .*grown')" 5
 check 'the grown library is built' sh -c 'cmake -S grown -B grown/build -DCMAKE_BUILD_TYPE=Debug -DJOBSTACK_SLURM=OFF >log 2>&1 &&
 	cmake --build grown/build --target jobstack_shared -j 2 >>log 2>&1 || { tail -n 30 log; exit 1; }'
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What include/jobstack/jobstack.h says: written by scripts/python-structs, which see."""
+"""What the headers in include/jobstack say: written by scripts/python-structs, which see."""
 import ctypes
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 
@@ -14,6 +14,16 @@ class _Sized(ctypes.Structure):
 
 
 JOBSTACK_ABI = 2
+JOBSTACK_IS_READY = 1
+JOBSTACK_IS_WAITING = 2
+JOBSTACK_IS_HELD = 4
+JOBSTACK_IS_RUNNING = 8
+JOBSTACK_IS_DONE = 16
+JOBSTACK_IS_DEAD = 32
+JOBSTACK_IS_FAILED = 64
+JOBSTACK_IS_LOST = 128
+JOBSTACK_IS_CANCELLED = 256
+JOBSTACK_IS_MOVED = 512
 JOBSTACK_VERSION = "0.2.0"
 JOBSTACK_OK = 0
 JOBSTACK_NOTHING = 1
@@ -28,16 +38,6 @@ JOBSTACK_EBUG = -70
 JOBSTACK_EPERM = -77
 JOBSTACK_ESTOPPED = -130
 JOBSTACK_PRIORITY_UNCHANGED = -2147483648
-JOBSTACK_IS_READY = 1
-JOBSTACK_IS_WAITING = 2
-JOBSTACK_IS_HELD = 4
-JOBSTACK_IS_RUNNING = 8
-JOBSTACK_IS_DONE = 16
-JOBSTACK_IS_DEAD = 32
-JOBSTACK_IS_FAILED = 64
-JOBSTACK_IS_LOST = 128
-JOBSTACK_IS_CANCELLED = 256
-JOBSTACK_IS_MOVED = 512
 JOBSTACK_LOG_ERROR = 0
 JOBSTACK_LOG_WARNING = 1
 JOBSTACK_LOG_INFO = 2
