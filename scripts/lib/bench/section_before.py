@@ -5,10 +5,12 @@ before: this build against an earlier one (--before BUILD), alternating on one s
 	dispatch     20,000 times /bin/true, two at a time
 	persistent   400,000 entries through a command that answers at once
 	ledger       200 connections, entries closed and claimed one by one, and in hundreds
+	push         a million names, and how many a second
+	depth        a stack of a million entries, of which one client closes and claims one after the other
 	own CPU      what 100,000 times /bin/true cost the worker itself, without the commands, with its display on a terminal;
 	             both at the same time, since what other programs do to the caches and the clock then concerns both
 
-A change that is not about speed must keep 0.97 of it, and may cost 1.02 of the CPU.
+The ratio is the median of the pairs'.  A change that is not about speed must keep 0.97 of it, and may cost 1.02 of the CPU.
 """
 import os
 import pty
@@ -79,6 +81,19 @@ class Build:
 			raise Trouble("%s: the worker ended with %d" % (stack, process.returncode))
 		return sum(used.values()) / 1e9
 
+	def push_rate(self, stack, n):
+		self.here.settle()
+		names = self.here.names(n)
+		return n / self.here.run([self.program("jobstack"), "push", "-0", "-q", "-s", stack], self.cnf, names).seconds
+
+	def step_rate(self, stack, n):
+		"""One-entry steps per second, by the median of a step."""
+		self.push(stack, n)
+		self.here.settle()
+		steps = 500 if self.here.quick else 3000
+		answer = self.here.run([self.program("bench-depth"), "pops", self.cnf, str(steps), stack]).json()
+		return 1e6 / answer[stack]["p50"]
+
 	def ledger(self, stack, k, connections=200, seconds=3):
 		"""What bench-ledger tells; the stack has been pushed."""
 		return self.here.run([self.program("bench-ledger"), "-f", self.cnf, "-P", str(self.here.port), "-s", stack, "-t", str(connections),
@@ -94,13 +109,15 @@ def measure(here, table):
 	before = os.environ.get("JOBSTACK_BENCH_BEFORE")
 	if not before:
 		raise Trouble("name the build directory of the earlier state: --before BUILD")
-	true, lines, own = (5000, 100000, 5000) if here.quick else (20000, 400000, 100000)
+	true, lines, own, names = (5000, 100000, 5000, 200000) if here.quick else (20000, 400000, 100000, 1000000)
 	builds = [Build(here, "now", os.path.dirname(here.which("jobstack"))), Build(here, "earlier", before)]
 	cases = (
 		("dispatch: %s x true, 2 at a time" % "{:,}".format(true), lambda b, stack: b.worker(stack, true, "--", TRUE)),
 		("persistent: %s entries" % "{:,}".format(lines), lambda b, stack: b.worker(stack, lines, "--persistent", "--", b.program("echo-done"))),
 		("ledger: 200 connections, 1 at once", lambda b, stack: b.ledger_rate(stack, 1)),
 		("ledger: 200 connections, 100 at once", lambda b, stack: b.ledger_rate(stack, 100)),
+		("push: %s names" % "{:,}".format(names), lambda b, stack: b.push_rate(stack, names)),
+		("depth: one-entry steps, %s entries" % "{:,}".format(names), lambda b, stack: b.step_rate(stack, names)),
 		("own CPU: jobstack-worker, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, [b.program("jobstack-worker")])),
 		("own CPU: jobstack run, %s x true" % "{:,}".format(own), lambda b, stack: b.own_cpu(stack, [b.program("jobstack"), "run"])),
 	)
@@ -108,7 +125,7 @@ def measure(here, table):
 		if here.match not in name:
 			continue
 		unit, wanted = ("s", Wanted("ratio", 1.02, most=True)) if "CPU" in name else ("/s", Wanted("ratio", 0.97))
-		row = table.row("before", name, unit, "the earlier build", [wanted])
+		row = table.row("before", name, unit, "the earlier build", [wanted], paired=True)
 		for i in range(here.runs):
 			stack = "s%d-%d" % (number, i)
 			# Who comes first changes each time, so that neither build has the better place.

@@ -50,16 +50,19 @@ class Wanted:
 
 
 class Row:
-	def __init__(self, section, name, unit, rival="", wanted=(), inverse=False):
-		"""INVERSE: the ratio is theirs by ours (where the figures are times, and it is to tell how much faster we are)."""
+	def __init__(self, section, name, unit, rival="", wanted=(), inverse=False, paired=False):
+		"""INVERSE: the ratio is theirs by ours (where the figures are times, and it is to tell how much faster we are).
+		PAIRED: it is the median of the pairs' ratios, as both runs of a pair met the same state of the machine."""
 		self.section, self.name, self.unit, self.rival, self.wanted, self.inverse = section, name, unit, rival, list(wanted), inverse
-		self.ours, self.theirs, self.missing = [], [], ""
+		self.ours, self.theirs, self.missing, self.paired = [], [], "", paired
 
 	@staticmethod
 	def median(values):
 		return statistics.median(values) if values else None
 
 	def ratio(self):
+		if self.paired and len(self.ours) == len(self.theirs) > 0:
+			return statistics.median(a / b for a, b in zip(self.ours, self.theirs))
 		a, b = self.median(self.ours), self.median(self.theirs)
 		if self.inverse:
 			a, b = b, a
