@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The worker's life in the ledger: its steps and its end.  Promises: each step is one transaction behind the fence (a
- * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
- * by a guess; a worker that was declared dead changes nothing any more.
+ * A worker's steps: each closes what has ended, claims what comes next, and is a heartbeat.  Promises: a step is one
+ * transaction behind the fence (a compare-and-set on the worker's own row); a step whose reply was lost is settled by
+ * the same compare-and-set (settle.c), never by a guess; a worker that was declared dead changes nothing any more.
  */
 #include "queue/worker.h"
 
@@ -12,7 +12,6 @@
 #include "queue/closed.h"
 #include "queue/running.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,83 +250,6 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------- a step that was stopped */
-
-/* What the database has under a worker's number. */
-struct own_row {
-	uint64_t seq;
-	int64_t born_us;
-	int found, ended, token, next; /* its token is ours; it is the one that our step or end sets */
-	int stack;		       /* the stack is there */
-};
-
-/* Of a worker w, if it exists; the two %k are the tokens. */
-/* clang-format off */
-#define OWN_COLUMNS(X)                                                                                                 \
-	X(found, "w.seq IS NOT NULL", FLAG) X(seq, "w.seq", U64) X(ended, "w.ended IS NOT NULL", FLAG)                 \
-	X(born_us, "w.started", TIME) X(token, "w.token=%k", FLAG) X(next, "w.token=%k", FLAG)
-#define OWN_QUERY                                                                                                      \
-	"SELECT s.stack_id IS NOT NULL" OWN_COLUMNS(JS_COLUMN_NAME) " FROM (SELECT 1) one "                            \
-	"LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u"
-/* clang-format on */
-
-static void take_own_row(void *ctx, const struct js_row *row)
-{
-	struct own_row *to = ctx;
-	unsigned c = 1;
-
-	*to = (struct own_row){.born_us = -1};
-	if (row == NULL)
-		return;
-	to->stack = js_row_u64(row, 0) != 0;
-	OWN_COLUMNS(JS_COLUMN_READ)
-}
-
-/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
- * confirmed: the row is gone within the lease, before anybody could have given it up and pruned it, or is another
- * worker's, or its seq is lower. */
-static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
-{
-	if (!row->found)
-		return jobstack_now_us() < w->deadline_us;
-	return row->born_us != w->born_us || row->seq < w->seq;
-}
-
-/* Says why the fence stopped a worker that this process has begun: returns 1 if others have declared it dead, or an
- * error. */
-static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
-{
-	if (!row->stack)
-		return js_stack_refuse_gone(w->stack.name, error);
-	if (row->found && row->token && !row->ended && row->born_us == w->born_us && row->seq == w->seq)
-		return js_error_set(error, JOBSTACK_ENODB,
-				    "the database killed the step of worker %" PRIu64 " again and again", w->id);
-	if (was_set_back(w, row))
-		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it no longer has %sworker %" PRIu64,
-				    row->found && row->born_us == w->born_us ? "the last updates of " : "", w->id);
-	if (!row->found)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the database no longer has worker %" PRIu64
-				    ": its lease was lost and its row was pruned, or the database "
-				    "was set back",
-				    w->id);
-	return JOBSTACK_NOTHING;
-}
-
-/* After a guard has stopped a step of W, or with ENDING its end.  LOST: the reply to an earlier try was lost.  Returns
- * 0 if that try had been committed, and 1 if W is fenced.  The guard's UPDATE has waited for that try, so what is read
- * now is final.  Returns JOBSTACK_ECONFLICT if the database was set back, or the stack is gone. */
-static int settle_step(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
-{
-	struct own_row row;
-
-	JS_TRY(js_handle_ask(w->handle, take_own_row, &row, error, OWN_QUERY, w->token, w->next, w->id, w->stack.id));
-	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
-	    (ending || w->script || lost || w->unsettled))
-		return 0;
-	return w->born_us < 0 ? JOBSTACK_NOTHING : refuse_step(w, &row, error);
-}
-
 /* ------------------------------------------------------------------------------------------------------ the step */
 
 /* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
@@ -430,7 +352,7 @@ static int take_step_once(struct jobstack_worker *w, const struct jobstack_step 
 	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
 	committed = status == 0;
 	if (status == JS_DB_GUARD)
-		status = settle_step(w, lost, 0, error);
+		status = js_worker_settle(w, lost, 0, error);
 	JS_THEN(status, take_in_batch(&s, committed, error));
 	/* a duplicate is tried again without some outcomes, and an earlier try may still arrive */
 	w->unsettled = (status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB)) ||
@@ -470,8 +392,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	return status;
 }
 
-/* A heartbeat whose reply was lost is repeated, so that another step may follow. */
-static int settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error)
+int js_worker_settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error)
 {
 	static const struct jobstack_step heartbeat = JOBSTACK_STEP_INIT;
 
@@ -498,7 +419,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	JS_THEN(status, js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
 				      "jobstack_running", error));
 	if (status == 0 && step.outcomes_n + step.claim > 0)
-		status = settle_heartbeat(w, error);
+		status = js_worker_settle_heartbeat(w, error);
 	if (status == 0) {
 		step.outcomes = outcomes.at;
 		step.running = running;
@@ -523,102 +444,5 @@ int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running 
 		status = jobstack_step(w, &step, NULL, NULL, error);
 	if (next_us != NULL)
 		*next_us = w->deadline_us - w->lease_us + w->lease_us / 3;
-	return status;
-}
-
-/* The end's packet: the stack row is locked first, because its counters take in the worker's. */
-static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const struct js_worker_end *end,
-		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
-{
-	size_t len = end->reason == NULL ? 0 : strlen(end->reason);
-	struct js_closed_list closed = {0};
-
-	js_closed_write(&closed.text, closing->outcomes, closing->n);
-	js_claim_times(closing, &closed);
-	js_stack_lock_sql(sql, w->stack.id);
-	js_closed_take_sql(sql, w->id);
-	js_sql_add(sql,
-		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),cause=%u,reason=%x,done=done+%u,dead=dead+%u,"
-		   "running=NULL,newest=GREATEST(newest,%u),closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND "
-		   "seq=%u AND ended IS NULL",
-		   (uint64_t)end->cause, (const void *)end->reason, len > 255 ? 255 : len, sums->done, sums->dead,
-		   closed.newest, w->next, w->id, w->token, w->seq);
-	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
-		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
-	js_sql_stmt(sql, "");
-	js_sql_guard(sql, 1);
-	js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
-	js_buf_free(&closed.text);
-	js_claim_close_sql(closing, sql);
-	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
-	 * taken as unsigned, out of range (1690, as if a guard had said no) */
-	js_sql_stmt(
-		sql,
-		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
-		w->id);
-	js_sql_count(sql, 1);
-	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
-	js_sql_count(sql, 1);
-	return js_claim_spans_sql(closing, sql, error);
-}
-
-/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
-static int finish_once(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
-		       struct jobstack_outcome *all, struct jobstack_error *error)
-{
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, all, end->n, jobstack_now_us(), 0};
-	char kills[sizeof(w->kills)]; /* js_kill_close cuts it */
-	struct js_claim_sums sums;
-	struct js_sql sql = {0};
-	int lost = 0, status;
-
-	for (size_t i = 0; i < end->n; i++)
-		all[i] = end->outcomes[i];
-	memcpy(kills, w->kills, sizeof(kills));
-	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, all, &closing.n, &sums, error));
-	if (end->lost != NULL)
-		closing.n += js_kill_close(kills, w->claims, all + closing.n, &sums);
-	closing.n += js_claim_close_rest(w->claims, &w->stack, end->cause, end->lost, all + closing.n, &sums);
-	status = looks ? JS_DB_DUPLICATE : finish_sql(w, &closing, end, &sums, &sql, error);
-	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
-	if (status == JS_DB_GUARD)
-		status = settle_step(w, lost, 1, error);
-	js_claim_settle(&w->claims, status == 0);
-	if (status == 0)
-		w->seq++;
-	if (end->closed != NULL)
-		*end->closed = closing.n;
-	js_sql_free(&sql);
-	return status == JS_DB_DUPLICATE ? js_worker_skip(w, all, closing.n, end->lost != NULL, !looks, error) : status;
-}
-
-int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
-{
-	struct jobstack_outcome *all;
-	int status;
-
-	if (w->unsettled)
-		return js_error_set(
-			error, JOBSTACK_EUSAGE,
-			"it is not known whether the last step was committed: repeat it before the worker ends");
-	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
-	status = all == NULL ? js_error_memory(error) : finish_once(w, end, end->damaged, all, error);
-	while (status == JS_DB_DUPLICATE)
-		status = finish_once(w, end, 0, all, error);
-	free(all);
-	return status;
-}
-
-int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
-			enum jobstack_cause cause, const char *reason, struct jobstack_error *error)
-{
-	struct js_worker_end end = {.n = n, .cause = cause, .reason = reason};
-	struct js_outcomes all;
-	int status = js_outcomes_take(&all, outcomes, n, error);
-
-	end.outcomes = all.at;
-	JS_THEN(status, settle_heartbeat(w, error));
-	JS_THEN(status, js_worker_finish(w, &end, error));
-	free(all.memory);
 	return status;
 }

@@ -86,6 +86,14 @@ size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome
 int js_worker_step(struct jobstack_worker *worker, const struct jobstack_step *step, struct jobstack_batch *batch,
 		   struct jobstack_step_report *report, struct jobstack_error *error);
 
+/* After a guard has stopped a step of W, or with ENDING its end: finds out whether an earlier try had been committed.
+ * LOST: the reply to one was lost.  Returns 0 if it had; 1 if W is fenced, because others have declared it dead;
+ * JOBSTACK_ECONFLICT if the database was set back, or the stack is gone; or another error. */
+int js_worker_settle(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error);
+
+/* Repeats a heartbeat of W whose reply was lost, so that another step, or the end, may follow. */
+int js_worker_settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error);
+
 /* How a worker ends. */
 struct js_worker_end {
 	const struct jobstack_outcome *outcomes;
