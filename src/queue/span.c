@@ -11,7 +11,7 @@
  *
  *   @js_open     in a stack with max_running: how many entries of all its claims are open; then
  *   @js_room     how many more may be claimed.  NULL: this is not known, and nothing is taken.
- *   @js_at       of a pop that looks for a home: the pos of the span that a read without a lock has found; NULL: none
+ *   @js_at       of a pop that looks for a shard: the pos of the span that a read without a lock has found; NULL: none
  *   @js_rank     the rank of the span that is locked, or was found
  *   @js_pos      its pos; with the rank it is the key.  NULL: nothing is taken.
  *   @js_left     how many entries it has beside the first.  NULL: no span is locked yet.
@@ -19,8 +19,8 @@
  *   @js_ids      its list.  NULL: it is an interval.
  *   @js_from     the first entry that is taken: its number, or its place in the list (a pop of one has the number)
  *   @js_n        how many are taken, if that may be more than one
- *   @js_home     1: the span is long enough that homes may be cut off it
- *   @js_m        how many homes are cut off it
+ *   @js_shard     1: the span is long enough that shards may be cut off it
+ *   @js_m        how many shards are cut off it
  *
  * Set by those that call: @js_w (the worker, where its row is new), @js_t (the number before the first new entry),
  * @js_due (when what goes back is due).  @js_sum counts changed rows for the guard before the COMMIT (db/sql.h).
@@ -152,11 +152,11 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
-/* Only the pops that draw the last home (one in 17) make new homes.  If that home does not exist, such a pop takes the
- * long span, and cuts the missing homes off it. */
-static int makes_homes(const struct js_pop *pop)
+/* Only the pops that draw the last shard (one in 17) make new shards.  If that shard does not exist, such a pop takes
+ * the long span, and cuts the missing shards off it. */
+static int makes_shards(const struct js_pop *pop)
 {
-	return pop->homes > 0 && pop->home == pop->homes - 1;
+	return pop->shards > 0 && pop->shard == pop->shards - 1;
 }
 
 /* Returns, as SQL, how many entries are taken. */
@@ -177,7 +177,7 @@ static void delete_used_up(struct js_sql *sql, const struct js_stack *stack, con
 	js_sql_stmt(sql, reused ? "+(CAST(ROW_COUNT()>=1 OR @js_pos IS NULL AS UNSIGNED)-1)" : "");
 }
 
-/* Cuts what is taken off the span that is locked; of a pop that makes homes also the @js_m pieces behind it. */
+/* Cuts what is taken off the span that is locked; of a pop that makes shards also the @js_m pieces behind it. */
 static void cut_span(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_piece(sql, pop->k == 1 ? "IF @js_left<1 THEN " : "IF @js_left<@js_n THEN ");
@@ -187,8 +187,8 @@ static void cut_span(struct js_sql *sql, const struct js_stack *stack, const str
 	js_sql_piece(sql, "ELSE ");
 	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-" : "UPDATE span SET lo=lo+");
 	js_sql_add(sql, taken_n(pop));
-	if (makes_homes(pop))
-		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_HOME_POPS * pop->k));
+	if (makes_shards(pop))
+		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_SHARD_POPS * pop->k));
 	js_sql_stmt(sql, " WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos", stack->id);
 	js_sql_count(sql, 0);
 	js_sql_piece(sql, "END IF;");
@@ -285,19 +285,19 @@ static void read_span_into(struct js_sql *sql, const struct js_stack *stack, con
 		js_sql_add(sql, ",ids,LEAST(%u,hi-lo+1,IF(losses>0,1,%u)", (uint64_t)pop->k, (uint64_t)pop->k);
 		js_sql_add(sql, stack->limited ? ",@js_room)" : ")");
 	}
-	if (makes_homes(pop))
-		js_sql_add(sql, ",home=0 AND ids IS NULL AND losses=0");
+	if (makes_shards(pop))
+		js_sql_add(sql, ",shard=0 AND ids IS NULL AND losses=0");
 	js_sql_add(sql, " INTO @js_rank,@js_pos,@js_left,@js_att,@js_fails,@js_losses,@js_from");
 	js_sql_add(sql, pop->k == 1 ? "" : ",@js_ids,@js_n");
-	js_sql_add(sql, makes_homes(pop) ? ",@js_home" : "");
+	js_sql_add(sql, makes_shards(pop) ? ",@js_shard" : "");
 	js_sql_add(sql, " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ", stack->id);
 }
 
-/* Locks the first span (or the last one) of an open stack, unless a home was found. */
+/* Locks the first span (or the last one) of an open stack, unless a shard was found. */
 static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	read_span_into(sql, stack, pop);
-	if (pop->home < pop->homes)
+	if (pop->shard < pop->shards)
 		js_sql_add(sql, "@js_left IS NULL AND ");
 	js_sql_add(sql,
 		   stack->limited
@@ -307,19 +307,19 @@ static void lock_first(struct js_sql *sql, const struct js_stack *stack, const s
 	js_sql_stmt(sql, pop->fresh > 1 ? " DESC,pos DESC LIMIT 1 FOR UPDATE" : ",pos LIMIT 1 FOR UPDATE");
 }
 
-/* The spans among which pops spread: homes, and lists whose entries were never lost. */
-#define FITS "(home=1 OR (ids IS NOT NULL AND losses=0))"
+/* The spans among which pops spread: shards, and lists whose entries were never lost. */
+#define FITS "(shard=1 OR (ids IS NOT NULL AND losses=0))"
 #define FIRST_RANK                                                                                                     \
 	"(SELECT `rank` FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY `rank`,pos LIMIT 1)"
 #define OF_FIRST_RANK " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=" FIRST_RANK " "
 
 /* Finds the span of the first rank with the number drawn.  If that one does not match FITS, finds the first of the rank
  * that does not.  These reads take no locks (a SET with a subquery would). */
-static void find_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+static void find_shard(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_stmt(sql,
 		    "SELECT `rank`,IF(" FITS ",pos,NULL) INTO @js_rank,@js_at" OF_FIRST_RANK "ORDER BY pos LIMIT %u,1",
-		    stack->id, stack->id, (uint64_t)pop->home);
+		    stack->id, stack->id, (uint64_t)pop->shard);
 	js_sql_piece(sql, "IF @js_at IS NULL THEN ");
 	js_sql_stmt(sql,
 		    "SELECT `rank`,pos INTO @js_rank,@js_at" OF_FIRST_RANK "AND @js_at IS NULL AND NOT " FITS
@@ -329,9 +329,9 @@ static void find_home(struct js_sql *sql, const struct js_stack *stack, const st
 }
 
 /* Locks the span that was found, by its key.  If it is gone, nothing is locked. */
-static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+static void lock_shard(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	find_home(sql, stack, pop);
+	find_shard(sql, stack, pop);
 	read_span_into(sql, stack, pop);
 	js_sql_stmt(sql,
 		    "`rank`=@js_rank AND pos=@js_at AND (SELECT state FROM stack WHERE stack_id=%u AND max_running IS "
@@ -339,35 +339,35 @@ static void lock_home(struct js_sql *sql, const struct js_stack *stack, const st
 		    stack->id);
 }
 
-/* Computes @js_m: as many homes as the first rank lacks, if the span is long enough for them. */
-static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Computes @js_m: as many shards as the first rank lacks, if the span is long enough for them. */
+static void count_missing_shards(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	const char *n = taken_n(pop);
 
-	js_sql_add(sql, "SELECT IF(@js_home AND @js_left>");
+	js_sql_add(sql, "SELECT IF(@js_shard AND @js_left>");
 	js_sql_add(sql, n);
-	js_sql_add(sql, ",GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_left-", (int64_t)pop->homes);
+	js_sql_add(sql, ",GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_left-", (int64_t)pop->shards);
 	js_sql_add(sql, n);
 	js_sql_stmt(sql,
 		    ") DIV %u)),0) INTO @js_m FROM (SELECT " FITS
 		    " AS fit FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND "
 		    "`rank`=@js_rank ORDER BY pos LIMIT %u) f",
-		    (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
+		    (uint64_t)(JS_SPAN_SHARD_POPS * pop->k), stack->id, (uint64_t)(2 * pop->shards));
 }
 
-/* Inserts @js_m homes: the pieces behind what is taken.  (A long span is an interval, so these are intervals, too.) */
-static void insert_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Inserts @js_m shards: the pieces behind what is taken.  (A long span is an interval, so these are intervals, too.) */
+static void insert_shards(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	uint64_t each = JS_SPAN_HOME_POPS * pop->k;
+	uint64_t each = JS_SPAN_SHARD_POPS * pop->k;
 
 	js_sql_piece(sql, "IF @js_m>0 THEN ");
 	js_sql_add(sql,
-		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,home) SELECT "
+		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,shard) SELECT "
 		   "%u,0,@js_rank,lo+%u,lo,lo+%u,@js_att,@js_fails,0,1 FROM (SELECT @js_from+",
 		   stack->id, each - 1, each - 1);
 	js_sql_add(sql, taken_n(pop));
 	js_sql_add(sql, "+i*%u AS lo,i FROM (SELECT 0 AS i", each);
-	for (unsigned i = 1; i < pop->homes; i++)
+	for (unsigned i = 1; i < pop->shards; i++)
 		js_sql_add(sql, " UNION ALL SELECT %u", (uint64_t)i);
 	js_sql_stmt(sql, ") n) p WHERE @js_pos IS NOT NULL AND i<@js_m");
 	js_sql_piece(sql, "END IF;");
@@ -377,20 +377,20 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 {
 	if (stack->limited)
 		measure_room(sql, stack, pop->k);
-	if (pop->home < pop->homes)
-		lock_home(sql, stack, pop);
+	if (pop->shard < pop->shards)
+		lock_shard(sql, stack, pop);
 	js_sql_piece(sql, "IF @js_left IS NULL THEN ");
 	lock_first(sql, stack, pop);
 	js_sql_piece(sql, "END IF;IF @js_pos IS NOT NULL THEN ");
-	if (makes_homes(pop))
-		count_pieces(sql, stack, pop);
+	if (makes_shards(pop))
+		count_missing_shards(sql, stack, pop);
 	write_claim(sql, stack, pop, JS_SQL_BLOCKS);
 	if (pop->reused != 0)
 		js_sql_count(sql, 1);
 	write_claim(sql, stack, pop, JS_SQL_SINGLE);
 	cut_span(sql, stack, pop);
-	if (makes_homes(pop))
-		insert_pieces(sql, stack, pop);
+	if (makes_shards(pop))
+		insert_shards(sql, stack, pop);
 	js_sql_piece(sql, "ELSE ");
 	js_sql_only(sql, JS_SQL_BLOCKS);
 	js_sql_stmt(sql, "SET @js_sum=@js_sum+1"); /* in place of the row that the cut would have counted */

@@ -52,9 +52,9 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 struct js_pop {
 	size_t k;
 	uint64_t worker, claim_no;
-	size_t fresh;	/* as in jobstack_step */
-	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
-	unsigned home;	/* from this one, from 0; HOMES: in order */
+	size_t fresh;	 /* as in jobstack_step */
+	unsigned shards; /* with so many shards in the first rank; 0: from the first span, in order */
+	unsigned shard;	 /* from this one, from 0; SHARDS: in order */
 	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
 	 * If nothing is taken, the row is deleted. */
 	uint64_t reused;
@@ -64,11 +64,11 @@ struct js_pop {
  * the span in place (one, if they were lost before).  The variables that js_span_taken_sql reads are set.  A SET
  * statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
  *
- * Homes: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
+ * Shards: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
  * different spans of the first rank: lists, and pieces that were cut off its first other span by a pop that found fewer
- * than HOMES of both.  A piece is enough for JS_SPAN_HOME_POPS pops. */
-#define JS_SPAN_HOMES 16
-#define JS_SPAN_HOME_POPS 32
+ * than SHARDS of both.  A piece is enough for JS_SPAN_SHARD_POPS pops. */
+#define JS_SPAN_SHARDS 16
+#define JS_SPAN_SHARD_POPS 32
 #define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL,@js_m=0,@js_room=NULL"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
 

@@ -95,15 +95,15 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
 	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
 		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
-	X(can_have_homes, "@@log_bin AND popping_order=0", FLAG)                                                       \
+	X(can_shard, "@@log_bin AND popping_order=0", FLAG)                                                       \
 	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
 /* clang-format on */
 
-/* Updates what depends on the last reading of the policy: the mean time of a commit, and the number of homes. */
+/* Updates what depends on the last reading of the policy: the mean time of a commit, and the number of shards. */
 static void note_server(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
-	js_homes_count(w);
+	js_worker_count_shards(w);
 }
 
 static void take_stack_row(struct stepping *s, const struct js_row *row)
@@ -193,7 +193,7 @@ static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *p
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
 
 	if (w->workers > CROWD)
-		js_sql_user_lock(sql, w->stack.id, 1 + (w->homes > 0 ? pop->home : w->id) % LOCKS,
+		js_sql_user_lock(sql, w->stack.id, 1 + (w->shards > 0 ? pop->shard : w->id) % LOCKS,
 				 quarter < 1		 ? 1
 				 : quarter < LOCK_WAIT_S ? (unsigned)quarter
 							 : LOCK_WAIT_S);
@@ -206,7 +206,7 @@ static void plan_pop(struct stepping *s)
 	struct js_pop *pop = &s->pop;
 
 	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh};
-	js_homes_draw(w, pop);
+	js_worker_draw_shard(w, pop);
 	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
 	 * that is repeated must look for its claim where the first try may have written it. */
 	if (!w->unsettled)

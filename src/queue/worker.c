@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pops use homes from this many workers and this commit time on. */
-#define HOMES_FROM 4
+/* Pops use shards from this many workers and this commit time on. */
+#define SHARDS_FROM 4
 #define SLOW_COMMIT_US 1000
 #define LEASE_US INT64_C(300000000)
 #define IDLE_S 600 /* after so long the server ends an idle connection (db/session.c) */
@@ -181,18 +181,18 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 	return js_db_commit(w->handle->db, &sql, NULL, error);
 }
 
-void js_homes_count(struct jobstack_worker *w)
+void js_worker_count_shards(struct jobstack_worker *w)
 {
-	w->homes = w->can_have_homes && !w->stack.limited && w->workers >= HOMES_FROM &&
-				   w->commit_us >= SLOW_COMMIT_US && js_db_has_user_locks(w->handle->db)
-			   ? JS_SPAN_HOMES
-			   : 0;
+	w->shards = w->can_shard && !w->stack.limited && w->workers >= SHARDS_FROM && w->commit_us >= SLOW_COMMIT_US &&
+				    js_db_has_user_locks(w->handle->db)
+			    ? JS_SPAN_SHARDS
+			    : 0;
 }
 
-void js_homes_draw(struct jobstack_worker *w, struct js_pop *pop)
+void js_worker_draw_shard(struct jobstack_worker *w, struct js_pop *pop)
 {
 	if (w->seed == 0)
 		w->seed = w->id * 2654435761u + 88172645463325252u;
-	pop->homes = w->homes;
-	pop->home = w->homes > 0 ? (unsigned)js_num_jitter(&w->seed, w->homes + 1) : 0;
+	pop->shards = w->shards;
+	pop->shard = w->shards > 0 ? (unsigned)js_num_jitter(&w->seed, w->shards + 1) : 0;
 }

@@ -31,8 +31,8 @@ struct jobstack_worker {
 	uint32_t workers;     /* how many the stack then had, or as many as make a crowd */
 	int64_t took_us;      /* how long that step's commit took */
 	int64_t commit_us;    /* a running mean of that */
-	int can_have_homes;   /* the server has a binary log, and the stack's order need not be exact */
-	unsigned homes;	      /* pops go to so many homes; 0: in order */
+	int can_shard;	      /* the server has a binary log, and the stack's order need not be exact */
+	unsigned shards;      /* pops go to so many shards; 0: in order */
 	uint64_t seed;	      /* draws them */
 	int failing;	      /* and as many dead entries as its max_failures */
 	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
@@ -106,10 +106,11 @@ struct js_worker_end {
 };
 int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end *end, struct jobstack_error *error);
 
-/* Homes spread the pops of a stack's workers over several spans, where commits are slow.  Sets W's number of homes, by
- * what was last read of the server and the stack. */
-void js_homes_count(struct jobstack_worker *w);
+/* Shards spread the pops of a stack's workers over several spans, where commits are slow.  Sets W's number of shards,
+ * by what was last read of the server and the stack. */
+void js_worker_count_shards(struct jobstack_worker *w);
 
-/* Draws the home of POP, independently of other draws and workers.  Of 17 pops one is in order, and one may make homes.
+/* Draws the shard of POP, independently of other draws and workers.  Of 17 pops one is in order, and one may make
+ * shards.
  */
-void js_homes_draw(struct jobstack_worker *w, struct js_pop *pop);
+void js_worker_draw_shard(struct jobstack_worker *w, struct js_pop *pop);
