@@ -130,7 +130,7 @@ static int is_bare_number(const char *word)
 }
 
 /* Whether WORD is an option, and none of the table's, which leaves it to another program. */
-static int is_others(const struct js_opts *opts, const char *word)
+static int is_others_option(const struct js_opts *opts, const char *word)
 {
 	const char *name = word + 1 + (word[1] == '-');
 	const struct js_opt *o = opts->table;
@@ -155,7 +155,7 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	if (optind == 0) /* getopt prepares itself, also for a first word that it does not see */
 		(void)getopt_long(1, argv, tables.shorts, tables.longs, NULL);
 	word = optind;
-	if (optind < argc && is_others(opts, argv[optind])) {
+	if (optind < argc && is_others_option(opts, argv[optind])) {
 		*arg = argv[optind++];
 		return JS_OPT_OTHER;
 	}

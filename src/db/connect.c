@@ -153,7 +153,7 @@ static unsigned clear_number(MYSQL *my, unsigned by_connector)
 }
 
 /* So that no firewall drops an idle connection, and we learn within two minutes that it is dead. */
-static void keep_alive(int fd)
+static void set_keepalive(int fd)
 {
 	static const int on = 1, idle_s = 60, every_s = 15, times = 4;
 
@@ -197,7 +197,7 @@ static MYSQL *login_once(struct js_db *db, const struct js_option *o, const stru
 	*number = js_login(my, &login);
 	if (*number == 0) {
 		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
-		keep_alive(socket_of(my));
+		set_keepalive(socket_of(my));
 		return my;
 	}
 	*number = clear_number(my, *number);

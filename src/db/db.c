@@ -374,7 +374,7 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 }
 
 /* One try at a view, from its beginning to its end. */
-static int show_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
+static int view_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
 {
 	struct js_sql begin = {0}, end = {0};
 	int status;
@@ -399,7 +399,7 @@ int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_er
 
 	for (unsigned tries = 0;; tries++) {
 		status = db->my != NULL ? 0 : js_connect(db, js_clock_mono_us() + db->patience_us, error);
-		JS_THEN(status, show_once(db, body, ctx, error));
+		JS_THEN(status, view_once(db, body, ctx, error));
 		if (status != JS_DB_LOST)
 			return status;
 		if (tries >= VIEWS_MAX)

@@ -34,12 +34,12 @@ struct js_prepared {
 	int refused;	       /* the server takes none: until the connection ends */
 };
 
-static const struct js_sql_value *range(const struct js_buf *list, size_t i)
+static const struct js_sql_value *nth_value(const struct js_buf *list, size_t i)
 {
 	return (const struct js_sql_value *)(const void *)list->data + i;
 }
 
-static size_t count(const struct js_buf *list)
+static size_t count_values(const struct js_buf *list)
 {
 	return list->len / sizeof(struct js_sql_value);
 }
@@ -51,8 +51,8 @@ static void write_form(const struct js_request *r, const struct js_sql_value *sp
 	size_t at = span->at;
 
 	js_buf_reset(form);
-	for (size_t i = from; i < to; at = range(&r->values, i++)->end) {
-		js_buf_add(form, r->text.data + at, range(&r->values, i)->at - at);
+	for (size_t i = from; i < to; at = nth_value(&r->values, i++)->end) {
+		js_buf_add(form, r->text.data + at, nth_value(&r->values, i)->at - at);
 		js_buf_char(form, '?');
 	}
 	js_buf_add(form, r->text.data + at, span->end - at);
@@ -71,7 +71,7 @@ static void name_block(const struct js_db *db, size_t i)
 }
 
 /* Sends WORDS, the name of block I, and REST if it is not NULL; whether that succeeded. */
-static int command(struct js_db *db, const char *words, size_t i, const struct js_buf *rest)
+static int send_block_command(struct js_db *db, const char *words, size_t i, const struct js_buf *rest)
 {
 	struct js_buf text = {0};
 	int ok;
@@ -86,7 +86,7 @@ static int command(struct js_db *db, const char *words, size_t i, const struct j
 }
 
 /* Prepares block I; whether that succeeded. */
-static int prepare(struct js_db *db, size_t i)
+static int prepare_block(struct js_db *db, size_t i)
 {
 	const struct js_buf *form = &db->prepared->block[i].form;
 	struct js_buf from = {0};
@@ -99,7 +99,7 @@ static int prepare(struct js_db *db, size_t i)
 		js_buf_char(&from, form->data[at]);
 	}
 	js_buf_char(&from, '\'');
-	ok = ok && !from.failed && command(db, "PREPARE ", i, &from);
+	ok = ok && !from.failed && send_block_command(db, "PREPARE ", i, &from);
 	db->prepared->refused = mysql_errno(db->my) == UNSUPPORTED || mysql_errno(db->my) == NOT_PARSED;
 	js_buf_free(&from);
 	return ok;
@@ -121,7 +121,7 @@ static int prepares_blocks(struct js_db *db)
 }
 
 /* Which block has db->prepared->form; if it comes for the second time, it is prepared now.  BLOCKS: it is not. */
-static size_t find(struct js_db *db)
+static size_t find_prepared(struct js_db *db)
 {
 	struct js_prepared *p = db->prepared;
 	size_t i, oldest = 0;
@@ -140,7 +140,7 @@ static size_t find(struct js_db *db)
 		struct js_buf form = p->block[oldest].form;
 
 		if (p->block[oldest].prepared > 0)
-			(void)command(db, "DEALLOCATE PREPARE ", oldest, NULL);
+			(void)send_block_command(db, "DEALLOCATE PREPARE ", oldest, NULL);
 		p->block[oldest] = (struct block){.form = p->form, .used = ++p->looks};
 		p->form = form;
 		name_block(db, oldest);
@@ -148,7 +148,7 @@ static size_t find(struct js_db *db)
 	}
 	p->block[i].used = ++p->looks;
 	if (p->block[i].prepared == 0)
-		p->block[i].prepared = prepare(db, i) ? 1 : -1;
+		p->block[i].prepared = prepare_block(db, i) ? 1 : -1;
 	return p->refused || p->block[i].prepared < 0 ? BLOCKS : i;
 }
 
@@ -159,14 +159,14 @@ static void write_execute(const struct js_db *db, const struct js_request *r, si
 	js_buf_str(buf, db->prepared->block[i].name);
 	for (size_t v = from; v < to; v++) {
 		js_buf_str(buf, v == from ? " USING " : ",");
-		js_buf_add(buf, r->text.data + range(&r->values, v)->at,
-			   range(&r->values, v)->end - range(&r->values, v)->at);
+		js_buf_add(buf, r->text.data + nth_value(&r->values, v)->at,
+			   nth_value(&r->values, v)->end - nth_value(&r->values, v)->at);
 	}
 }
 
 const struct js_buf *js_prepared_text(struct js_db *db, const struct js_request *r, struct js_buf *buf)
 {
-	size_t at = 0, value = 0, spans = count(&r->spans), values = count(&r->values);
+	size_t at = 0, value = 0, spans = count_values(&r->spans), values = count_values(&r->values);
 
 	if (spans > 0 && db->prepared == NULL) {
 		db->prepared = calloc(1, sizeof(*db->prepared));
@@ -177,15 +177,15 @@ const struct js_buf *js_prepared_text(struct js_db *db, const struct js_request 
 		return &r->text;
 	db->prepared->since = db->prepared->looks;
 	for (size_t s = 0; s < spans; s++) {
-		const struct js_sql_value *span = range(&r->spans, s);
+		const struct js_sql_value *span = nth_value(&r->spans, s);
 		size_t from = value, i;
 
-		while (value < values && range(&r->values, value)->at < span->end)
+		while (value < values && nth_value(&r->values, value)->at < span->end)
 			value++;
 		if (value - from > VALUES_MAX)
 			continue;
 		write_form(r, span, from, value, &db->prepared->form);
-		if (db->prepared->form.failed || (i = find(db)) == BLOCKS)
+		if (db->prepared->form.failed || (i = find_prepared(db)) == BLOCKS)
 			continue;
 		js_buf_add(buf, r->text.data + at, span->at - at);
 		write_execute(db, r, i, from, value, buf);

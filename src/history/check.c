@@ -187,7 +187,7 @@ static int check_ledger(void *ctx, struct jobstack_error *error)
 }
 
 /* Reports the findings, by entry. */
-static int tell_findings(const struct checking *k, jobstack_finding_fn *fn, void *ctx)
+static int report_findings(const struct checking *k, jobstack_finding_fn *fn, void *ctx)
 {
 	struct finding *list = (struct finding *)(void *)k->findings.data;
 	size_t n = k->findings.len / sizeof(*list);
@@ -222,7 +222,7 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 	found = k.findings.len;
 	if (status == 0) {
 		js_grow_out(report, &k.report);
-		status = tell_findings(&k, fn, ctx);
+		status = report_findings(&k, fn, ctx);
 	}
 	js_buf_free(&k.bytes);
 	js_buf_free(&k.findings);

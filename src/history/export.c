@@ -21,7 +21,7 @@
 #define FOLLOW_US (JS_SECOND_US / 2)
 _Static_assert(NAMED <= JS_EXPORT_PAGE, "they fit into the page");
 
-static void take_line(void *ctx, const struct js_row *row)
+static void take_attempt(void *ctx, const struct js_row *row)
 {
 	struct js_export *x = ctx;
 	struct js_export_line *to;
@@ -56,7 +56,7 @@ static void select_attempts(const struct js_export *x, struct js_sql *sql)
 }
 
 /* The attempts behind the last that was read: a walk along the primary key of attempt. */
-static int page_of_attempts(struct js_export *x, struct jobstack_error *error)
+static int read_attempts(struct js_export *x, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -64,11 +64,12 @@ static int page_of_attempts(struct js_export *x, struct jobstack_error *error)
 	js_sql_add(&sql, JS_EXPORT_BEHIND, x->last, x->high, x->last, (uint64_t)x->last_attempt);
 	add_filter(x, &sql);
 	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt LIMIT %u", (uint64_t)JS_EXPORT_PAGE);
-	return js_db_query(x->handle->db, &sql, take_line, x, error);
+	return js_db_query(x->handle->db, &sql, take_attempt, x, error);
 }
 
 /* N attempts, each by its primary key. */
-static int page_of_names(struct js_export *x, const struct js_attempt_id *list, size_t n, struct jobstack_error *error)
+static int read_named_attempts(struct js_export *x, const struct js_attempt_id *list, size_t n,
+			       struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -79,7 +80,7 @@ static int page_of_names(struct js_export *x, const struct js_attempt_id *list, 
 	js_sql_add(&sql, ")");
 	add_filter(x, &sql);
 	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt");
-	return js_db_query(x->handle->db, &sql, take_line, x, error);
+	return js_db_query(x->handle->db, &sql, take_attempt, x, error);
 }
 
 /* Goes to the next window of attempts, if this one has been read.  Returns 0 after the last one. */
@@ -100,11 +101,11 @@ static int find_window(struct js_export *x, uint64_t tail)
 }
 
 /* Attempts of entries up to TAIL. */
-static int tell_attempts(struct js_export *x, uint64_t tail, struct jobstack_error *error)
+static int export_attempts(struct js_export *x, uint64_t tail, struct jobstack_error *error)
 {
 	while (find_window(x, tail)) {
 		JS_TRY(js_db_nap(x->handle->db, 0, error));
-		JS_TRY(page_of_attempts(x, error));
+		JS_TRY(read_attempts(x, error));
 		JS_TRY(js_export_page_report(x, error));
 		x->last = x->n < JS_EXPORT_PAGE ? x->high : x->line[JS_EXPORT_PAGE - 1].item.entry;
 		x->last_attempt = x->n < JS_EXPORT_PAGE ? UINT32_MAX : x->line[JS_EXPORT_PAGE - 1].item.attempt;
@@ -149,7 +150,7 @@ static int read_cursor(struct js_export *x, struct jobstack_error *error)
 	return 0;
 }
 
-static int tell_block(struct js_export *x, struct jobstack_error *error)
+static int export_block(struct js_export *x, struct jobstack_error *error)
 {
 	const struct js_attempt_id *list = x->block.list;
 	size_t at = 0, n = x->block.n;
@@ -159,14 +160,14 @@ static int tell_block(struct js_export *x, struct jobstack_error *error)
 		at++;
 	x->no = x->block.no;
 	for (; at < n; at += NAMED) {
-		JS_TRY(page_of_names(x, list + at, n - at < NAMED ? n - at : NAMED, error));
+		JS_TRY(read_named_attempts(x, list + at, n - at < NAMED ? n - at : NAMED, error));
 		JS_TRY(js_export_page_report(x, error));
 	}
 	x->done = UINT64_MAX;
 	return 0;
 }
 
-static int still_exists(struct js_export *x, struct jobstack_error *error)
+static int check_stack_exists(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t id = x->stack.id;
 
@@ -175,7 +176,7 @@ static int still_exists(struct js_export *x, struct jobstack_error *error)
 }
 
 /* Everything in the stream; with FOLLOW, also what is added later. */
-static int tell_stream(struct js_export *x, struct jobstack_error *error)
+static int export_stream(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t last = 0;
 	int status;
@@ -187,7 +188,7 @@ static int tell_stream(struct js_export *x, struct jobstack_error *error)
 		status = js_stream_read(x->handle, x->stack.id, x->done == UINT64_MAX ? x->no + 1 : x->no, &x->block,
 					error);
 		if (status == 0)
-			status = tell_block(x, error);
+			status = export_block(x, error);
 		else if (status == JOBSTACK_NOTHING)
 			status = js_stream_gather(x->handle, x->stack.id, &last, error);
 		if (status == 0 || (status == JOBSTACK_NOTHING && last > x->no))
@@ -197,29 +198,29 @@ static int tell_stream(struct js_export *x, struct jobstack_error *error)
 		if (x->fn(x->ctx, NULL) != 0)
 			return JOBSTACK_ESTOPPED;
 		JS_TRY(js_db_nap(x->handle->db, FOLLOW_US, error));
-		JS_TRY(still_exists(x, error));
+		JS_TRY(check_stack_exists(x, error));
 	}
 }
 
-static int tell_all(struct js_export *x, struct jobstack_error *error)
+static int export_all(struct js_export *x, struct jobstack_error *error)
 {
 	if (x->o.by_entry && (x->o.follow || x->o.after != NULL))
 		return js_error_set(error, JOBSTACK_EUSAGE, "only attempts can be followed, not entries");
 	if (x->o.follow || x->o.after != NULL)
-		return tell_stream(x, error);
+		return export_stream(x, error);
 	if (x->o.by_entry)
 		return js_export_entries(x, error);
 	if (x->o.since_us > 0)
 		JS_TRY(js_windows_since(&x->windows, x->handle, &x->stack, x->o.since_us, error));
 	x->last_attempt = UINT32_MAX;
-	return tell_attempts(x, x->stack.tail, error);
+	return export_attempts(x, x->stack.tail, error);
 }
 
 struct js_export *js_export_new(struct jobstack *handle, jobstack_item_fn *fn, void *ctx)
 {
 	struct js_export *x = calloc(1, sizeof(*x));
 
-	if (x == NULL || (x->crew = js_crew_new()) == NULL) {
+	if (x == NULL || (x->cache = js_worker_cache_new()) == NULL) {
 		free(x);
 		return NULL;
 	}
@@ -235,7 +236,7 @@ void js_export_free(struct js_export *x)
 	if (x == NULL)
 		return;
 	free(x->block.list);
-	js_crew_free(x->crew);
+	js_worker_cache_free(x->cache);
 	js_where_free(&x->where);
 	js_windows_free(&x->windows);
 	js_buf_free(&x->bytes);
@@ -250,7 +251,7 @@ int js_export_range(struct js_export *x, const struct js_stack *stack, uint64_t 
 	x->last = low - 1;
 	x->last_attempt = UINT32_MAX;
 	x->high = 0;
-	return tell_attempts(x, high, error);
+	return export_attempts(x, high, error);
 }
 
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
@@ -270,7 +271,7 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 		if (from > x->o.since_us)
 			x->o.since_us = from;
 	}
-	JS_THEN(status, tell_all(x, error));
+	JS_THEN(status, export_all(x, error));
 	js_export_free(x);
 	return status;
 }

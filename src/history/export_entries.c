@@ -56,7 +56,7 @@ static void take_attempt(void *ctx, const struct js_row *row)
 	to->final = js_row_u64(row, c) != 0;
 }
 
-static void take_dead(void *ctx, const struct js_row *row)
+static void take_set_aside(void *ctx, const struct js_row *row)
 {
 	struct js_export *x = ctx;
 	struct js_export_line *to = row == NULL ? NULL : line_of(x, row);
@@ -73,7 +73,7 @@ static void take_dead(void *ctx, const struct js_row *row)
 }
 
 /* All attempts of the page, along their primary key, some at a time. */
-static int look_at_attempts(struct js_export *x, struct jobstack_error *error)
+static int read_page_attempts(struct js_export *x, struct jobstack_error *error)
 {
 	x->at = 0;
 	x->last = x->low;
@@ -92,7 +92,7 @@ static int look_at_attempts(struct js_export *x, struct jobstack_error *error)
 
 /* Entries, their attempts and dead rows as they are at one moment, each by its primary key: three walks take a third of
  * the time of one that looks up the other two. */
-static int look_at_page(void *ctx, struct jobstack_error *error)
+static int read_page(void *ctx, struct jobstack_error *error)
 {
 	struct js_export *x = ctx;
 	struct js_sql entries = {0};
@@ -104,10 +104,10 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 	JS_TRY(js_db_query(x->handle->db, &entries, take_entry, x, error));
 	if (x->n == 0)
 		return 0;
-	JS_TRY(look_at_attempts(x, error));
+	JS_TRY(read_page_attempts(x, error));
 	x->at = 0;
 	return js_handle_ask(
-		x->handle, take_dead, x, error,
+		x->handle, take_set_aside, x, error,
 		"SELECT d.entry_id,d.state=2,d.to_entry,s.name,IF(d.state=1,COALESCE(d.reason,''),NULL) "
 		"FROM set_aside d LEFT JOIN stack s ON "
 		"s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
@@ -132,7 +132,7 @@ static void set_running(const struct js_export *x, struct js_export_line *l, uin
 /* The state of an entry that is neither done nor dead. The window was read before the page. If the two do not fit, the
  * entry has changed in between. Then its state is that which followed its last attempt; it was in that state in
  * between, too. */
-static unsigned in_line(const struct js_export *x, struct js_export_line *l)
+static unsigned queued_state(const struct js_export *x, struct js_export_line *l)
 {
 	const struct jobstack_item *i = &l->item;
 	size_t at = (size_t)(i->entry - x->where.low);
@@ -167,7 +167,7 @@ static unsigned state_of(const struct js_export *x, struct js_export_line *l)
 		return JOBSTACK_IS_DONE;
 	if (l->dead != 0)
 		return l->dead;
-	return only_dead(x) ? 0 : in_line(x, l);
+	return only_dead(x) ? 0 : queued_state(x, l);
 }
 
 static int is_wanted(const struct js_export *x, const struct jobstack_item *i)
@@ -213,7 +213,7 @@ int js_export_entries(struct js_export *x, struct jobstack_error *error)
 		window = tail - x->low >= JS_WHERE_WINDOW ? x->low + JS_WHERE_WINDOW - 1 : tail;
 		if (!only_dead(x) && x->low > x->where.high)
 			JS_TRY(js_where_read(&x->where, x->handle, &x->stack, x->low, window, error));
-		JS_TRY(js_db_view(x->handle->db, look_at_page, x, error));
+		JS_TRY(js_db_view(x->handle->db, read_page, x, error));
 		choose_lines(x);
 		JS_TRY(js_export_page_report(x, error));
 	}

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(JS_EXPORT_PAGE <= JS_CREW_MAX, "the array of workers holds all workers of one page");
+_Static_assert(JS_EXPORT_PAGE <= JS_WORKER_CACHE_MAX, "the array of workers holds all workers of one page");
 
-static size_t keep_bytes(struct js_buf *bytes, struct jobstack_bytes data)
+static size_t copy_bytes(struct js_buf *bytes, struct jobstack_bytes data)
 {
 	size_t at = bytes->len;
 
@@ -26,7 +26,7 @@ static size_t keep_bytes(struct js_buf *bytes, struct jobstack_bytes data)
 
 size_t js_export_page_text(struct js_export *x, const char *text)
 {
-	return keep_bytes(&x->bytes, (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)});
+	return copy_bytes(&x->bytes, (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)});
 }
 
 void js_export_page_attempt(struct js_export *x, struct js_export_line *to, const struct js_row *row, unsigned *c)
@@ -35,7 +35,7 @@ void js_export_page_attempt(struct js_export *x, struct js_export_line *to, cons
 	to->reason = js_export_page_text(x, to->item.reason);
 	to->log = js_export_page_text(x, to->item.log);
 	to->err_log = js_export_page_text(x, to->item.err_log);
-	to->tail = keep_bytes(&x->bytes, to->item.err_tail);
+	to->tail = copy_bytes(&x->bytes, to->item.err_tail);
 	to->item.worker = js_row_u64(row, (*c)++);
 }
 
@@ -49,7 +49,7 @@ struct js_export_line *js_export_page_add(struct js_export *x, const struct js_r
 	memset(to, 0, sizeof(*to));
 	to->item.entry = js_row_u64(row, 0);
 	to->item.datapath.len = row->len[1];
-	to->datapath = keep_bytes(&x->bytes, js_row_bytes(row, 1));
+	to->datapath = copy_bytes(&x->bytes, js_row_bytes(row, 1));
 	to->to_stack = to->note = JS_EXPORT_NO_TEXT;
 	return to;
 }
@@ -71,7 +71,7 @@ int js_export_page_report(struct js_export *x, struct jobstack_error *error)
 		return js_error_memory(error);
 	for (size_t i = 0; i < x->n; i++)
 		x->workers[i] = x->line[i].item.worker;
-	JS_TRY(js_crew_read(x->crew, x->handle, x->workers, x->n, error));
+	JS_TRY(js_worker_cache_read(x->cache, x->handle, x->workers, x->n, error));
 	for (size_t i = 0; i < x->n; i++) {
 		struct js_export_line *l = &x->line[i];
 
@@ -84,7 +84,7 @@ int js_export_page_report(struct js_export *x, struct jobstack_error *error)
 		l->item.err_tail.data = text_at(x, l->tail);
 		l->item.to_stack = text_at(x, l->to_stack);
 		l->item.note = text_at(x, l->note);
-		js_crew_fill(x->crew, &l->item);
+		js_worker_cache_fill(x->cache, &l->item);
 		if (x->streaming) {
 			(void)snprintf(x->cursor, sizeof(x->cursor), "%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu32,
 				       x->stack.id, x->no, l->item.entry, l->item.attempt);

@@ -29,7 +29,7 @@ struct js_export {
 	struct jobstack_export_options o;
 	jobstack_item_fn *fn;
 	void *ctx;
-	struct js_crew *crew;
+	struct js_worker_cache *cache;
 	struct js_where where;
 	struct js_windows windows;
 	uint64_t low, high;    /* entries of the page, or of the window of attempts */

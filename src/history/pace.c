@@ -95,7 +95,7 @@ struct range {
 
 /* By the clock of the numbers: over the longest time within the last minutes or, for long commands, the shortest that
  * is long enough to count more than are in hand. */
-static int by_numbers(const struct probe *p, const struct jobstack_status *s, struct range *r)
+static int rate_by_numbers(const struct probe *p, const struct jobstack_status *s, struct range *r)
 {
 	int best = -1;
 
@@ -114,7 +114,7 @@ static int by_numbers(const struct probe *p, const struct jobstack_status *s, st
 }
 
 /* By the lives of the workers: as many as have ended say how sure it is. */
-static int by_workers(const struct jobstack_status *s, struct range *r)
+static int rate_by_workers(const struct jobstack_status *s, struct range *r)
 {
 	double n = (double)s->ended;
 
@@ -167,7 +167,7 @@ int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pa
 		found.eta_us = found.low_us = found.high_us = 0;
 	else if (status == 0 && s.busy > 0) {
 		status = read_probe(handle, s.stack_id, &p, error);
-		if (status == 0 && (by_numbers(&p, &s, &r) == 0 || by_workers(&s, &r) == 0)) {
+		if (status == 0 && (rate_by_numbers(&p, &s, &r) == 0 || rate_by_workers(&s, &r) == 0)) {
 			found.rate = r.middle;
 			found.each_us =
 				p.ended > 0 ? (int64_t)(p.took_us / p.ended) : seconds_to_us((double)s.busy / r.middle);

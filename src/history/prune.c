@@ -44,7 +44,7 @@ struct pruning {
 	uint64_t low, high, last;    /* the page: numbers above low, up to high; the last one of the window */
 	uint64_t end;		     /* the last one there is */
 	uint64_t read, read_attempt; /* attempts are read up to this one */
-	struct js_leftover *left;
+	struct js_unreferenced *unreferenced;
 	struct js_export *reader; /* for the archive */
 	size_t rows, n;
 	struct done list[PAGE]; /* of the page */
@@ -111,7 +111,7 @@ static size_t drop_claimed(struct done *list, size_t n)
 }
 
 /* Removes claimed entries from the page. */
-static int leave_claimed(struct pruning *p, struct jobstack_error *error)
+static int drop_claimed_of_page(struct pruning *p, struct jobstack_error *error)
 {
 	if (p->n == 0)
 		return 0;
@@ -124,7 +124,7 @@ static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 }
 
 /* How many entries at the head of the list have numbers without a gap. */
-static size_t run_of(const struct done *list, size_t n)
+static size_t count_consecutive(const struct done *list, size_t n)
 {
 	size_t i = 1;
 
@@ -134,14 +134,14 @@ static size_t run_of(const struct done *list, size_t n)
 }
 
 /* By intervals: most entries that can go lie side by side, and the server needs no time for what is not listed. */
-static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
+static void entries_sql(struct js_sql *sql, const struct done *list, size_t n)
 {
 	/* the ends first: whatever plan the server has, it does not leave them */
 	js_sql_add(sql, " AND entry_id BETWEEN %u AND %u", list[0].entry, list[n - 1].entry);
-	if (run_of(list, n) == n)
+	if (count_consecutive(list, n) == n)
 		return;
 	for (size_t i = 0, run; i < n; i += run) {
-		run = run_of(list + i, n - i);
+		run = count_consecutive(list + i, n - i);
 		js_sql_add(sql, i == 0 ? " AND (entry_id BETWEEN %u AND %u" : " OR entry_id BETWEEN %u AND %u",
 			   list[i].entry, list[i + run - 1].entry);
 	}
@@ -158,7 +158,7 @@ static int read_done_page(struct pruning *p, struct jobstack_error *error)
 		"AND %u AND (entry_id>%u OR attempt>%u) ORDER BY entry_id,attempt LIMIT %u",
 		p->before_us, p->stack.id, p->read, p->last, p->read, p->read_attempt, (uint64_t)PAGE));
 	p->high = p->rows < PAGE ? p->last : p->read - 1;
-	return leave_claimed(p, error);
+	return drop_claimed_of_page(p, error);
 }
 
 /* --------------------------------------------------------------------------------------------------- the archive */
@@ -198,7 +198,7 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 }
 
 /* How many entries at the head of the list go in one transaction. */
-static size_t chunk_of(const struct done *list, size_t n)
+static size_t count_for_chunk(const struct done *list, size_t n)
 {
 	size_t i = 0;
 
@@ -218,7 +218,7 @@ static void remove_attempts_sql(struct js_sql *sql, uint64_t id, const struct do
 	uint64_t rows = attempts_of(list, n);
 
 	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u", id);
-	add_entries(sql, list, n);
+	entries_sql(sql, list, n);
 	js_sql_add(sql, rows > n ? " AND ((final=1 AND attempt=1" : " AND final=1 AND attempt=1");
 	for (size_t i = 0, any = 0; i < n; i++)
 		for (uint64_t k = 1; list[i].attempts > 1 && k <= list[i].attempts; k++)
@@ -240,7 +240,7 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 		    (uint64_t)n, id);
 	remove_attempts_sql(&sql, id, list, n);
 	js_sql_add(&sql, "DELETE FROM entry WHERE stack_id=%u", id);
-	add_entries(&sql, list, n);
+	entries_sql(&sql, list, n);
 	js_sql_stmt(&sql, " ORDER BY entry_id LIMIT %u", (uint64_t)n);
 	js_sql_guard(&sql, n);
 	return js_db_commit(p->handle->db, &sql, lost, error);
@@ -268,7 +268,7 @@ static int keep_still_done(struct pruning *p, struct jobstack_error *error)
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack.name, error);
 	js_sql_add(&sql, "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND final=1", p->stack.id);
-	add_entries(&sql, c->list, c->n);
+	entries_sql(&sql, c->list, c->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");
 	JS_TRY(js_db_query(p->handle->db, &sql, mark_still_done, c, error));
 	c->n = drop_claimed(c->list, c->n);
@@ -330,11 +330,11 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
 	JS_TRY(read_done_page(p, error));
 	for (size_t at = 0, n; at < p->n; at += n) {
-		n = chunk_of(p->list + at, p->n - at);
+		n = count_for_chunk(p->list + at, p->n - at);
 		JS_TRY(prune_chunk(p, p->list + at, n, error));
 		JS_TRY(report_prune_progress(p, p->list[at + n - 1].entry, error));
 	}
-	JS_TRY(js_leftover_look(p->left, p->low, p->high, p->o->dry_run ? p->before_us : -1, error));
+	JS_TRY(js_unreferenced_exclude(p->unreferenced, p->low, p->high, p->o->dry_run ? p->before_us : -1, error));
 	return report_prune_progress(p, p->high, error);
 }
 
@@ -483,14 +483,14 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 	JS_TRY(read_bounds(p, &now_us, error));
 	if (p->o->usage != 0)
 		return prune_usage(p, error);
-	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
+	JS_TRY(js_unreferenced_new(&p->unreferenced, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
 	status = js_windows_before(&p->windows, p->handle, &p->stack, p->before_us, error);
 	while (status == 0 && js_windows_next(&p->windows, p->high, UINT64_MAX, &low, &p->last) && low <= p->end)
 		status = prune_window(p, low, error);
 	if (status == 0 && p->high < p->end)
 		status = report_prune_progress(p, p->end, error);
-	JS_THEN(status, js_leftover_remove(p->left, p->o->dry_run ? p->before_us : -1, &p->result, error));
-	js_leftover_free(p->left);
+	JS_THEN(status, js_unreferenced_remove(p->unreferenced, p->o->dry_run ? p->before_us : -1, &p->result, error));
+	js_unreferenced_free(p->unreferenced);
 	if (status == 0 && !p->o->dry_run && p->result.entries > 0)
 		status = js_stream_prune(p->handle, p->stack.id, p->before_us, error);
 	return status;

@@ -126,7 +126,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 }
 
 /* Removes the pieces from where they were read.  A worker may have appended to its column since: that stays. */
-static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct js_sql *sql)
+static void remove_pieces_sql(const struct gathering *g, uint64_t stack_id, struct js_sql *sql)
 {
 	if (g->columns > 0) {
 		js_sql_add(sql, "UPDATE worker SET closed=NULLIF(SUBSTR(closed,1+CASE worker_id");
@@ -172,7 +172,7 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 				    stack_id));
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
-	take_away_sql(g, stack_id, &sql);
+	remove_pieces_sql(g, stack_id, &sql);
 	sql.races = 1;
 	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,oldest,newest,list) VALUES(%u,%u,%u,%u,%x)", stack_id,
 		    *last + 1, g->oldest, g->newest, (const void *)g->text.data, g->text.len);

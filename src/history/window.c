@@ -133,7 +133,7 @@ static int read_older(struct js_windows *windows, struct jobstack *handle, uint6
 	return 0;
 }
 
-static int no_marks(struct js_windows *windows, const struct js_stack *stack, struct jobstack_error *error)
+static int alloc_marks(struct js_windows *windows, const struct js_stack *stack, struct jobstack_error *error)
 {
 	windows->tail = stack->tail;
 	for (windows->unit = UNIT; stack->tail / windows->unit >= UNITS_MAX; windows->unit *= 2)
@@ -146,14 +146,14 @@ static int no_marks(struct js_windows *windows, const struct js_stack *stack, st
 int js_windows_since(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		     int64_t since_us, struct jobstack_error *error)
 {
-	JS_TRY(no_marks(windows, stack, error));
+	JS_TRY(alloc_marks(windows, stack, error));
 	return read_newer(windows, handle, stack->id, js_closed_second(since_us), error);
 }
 
 int js_windows_before(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		      int64_t before_us, struct jobstack_error *error)
 {
-	JS_TRY(no_marks(windows, stack, error));
+	JS_TRY(alloc_marks(windows, stack, error));
 	return read_older(windows, handle, stack->id, js_closed_second(before_us), error);
 }
 

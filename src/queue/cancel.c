@@ -156,7 +156,7 @@ static void choose_entries(struct cancelling *c)
 }
 
 /* Spans for what is between the first and the last entry that go. */
-static void keep_between(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
+static void insert_between_sql(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
 {
 	const struct js_set *s = c->query.set;
 	size_t n = 0;
@@ -182,7 +182,7 @@ static void keep_between(struct cancelling *c, struct js_sql *sql, const struct 
 }
 
 /* " WHERE ...": the span, if it has not changed but for what pops cut off its end. */
-static void same_span(const struct cancelling *c, struct js_sql *sql)
+static void same_span_sql(const struct cancelling *c, struct js_sql *sql)
 {
 	const struct js_set *s = c->query.set;
 	const struct js_place *p = &s->place;
@@ -215,7 +215,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 	uint64_t next = lifo ? c->to + 1 : c->from - 1, entry;
 
 	js_sql_add(sql, "SELECT lo,hi,ids,due INTO @js_lo,@js_hi,@js_ids,@js_due FROM span");
-	same_span(c, sql);
+	same_span_sql(c, sql);
 	js_sql_stmt(sql, " FOR UPDATE");
 	js_sql_guard(sql, 1);
 	if (!stays)
@@ -224,7 +224,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 		js_sql_add(sql, "UPDATE span SET hi=%u", (uint64_t)c->from - 1);
 	else
 		js_sql_add(sql, "UPDATE span SET lo=%u", (uint64_t)c->to + 1);
-	same_span(c, sql);
+	same_span_sql(c, sql);
 	js_sql_add(sql, ";");
 	js_sql_guard(sql, 1);
 	if (ends) {
@@ -237,7 +237,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 		js_sql_stmt(sql, lifo ? "%u,@js_hi FROM DUAL WHERE @js_hi>=%u" : "@js_lo,%u FROM DUAL WHERE @js_lo<=%u",
 			    next, next);
 	}
-	keep_between(c, sql, &span);
+	insert_between_sql(c, sql, &span);
 }
 
 /* Cancels what was chosen of the span. */

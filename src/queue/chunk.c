@@ -101,7 +101,7 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
 
-	js_holder_show_sql(p, sql);
+	js_push_lock_sql(p, sql);
 	chunk_stack_sql(p, sql, n, TAKES_NUMBERS);
 	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
 	js_sql_stmt(sql, "COMMIT");
@@ -268,7 +268,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 		if (p->options->unique && (ask || load))
 			status = js_unique_drop(p, ask, &holder, &held, error);
 		if (status == 0 && holder != 0) {
-			status = js_holder_wait(p, holder, held, error);
+			status = js_held_names_wait(p, holder, held, error);
 			if (status == 0)
 				continue;
 		}
@@ -318,7 +318,7 @@ int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = JOBSTACK_NOTHING;
 
-	JS_TRY(js_holder_show(p, error));
+	JS_TRY(js_push_lock(p, error));
 	if (p->loads == JS_LOADS_YES &&
 	    (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX)) {
 		p->from = p->dropped = 0;

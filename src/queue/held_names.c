@@ -36,7 +36,7 @@ static int has_lock(const struct js_pushing *p)
 	return p->begun && p->options->atomic && js_db_has_user_locks(p->handle->db);
 }
 
-int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
+int js_push_lock(struct js_pushing *p, struct jobstack_error *error)
 {
 	uint64_t got;
 
@@ -47,13 +47,13 @@ int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 }
 
 /* The server may need a moment to see that our last connection has ended. */
-void js_holder_show_sql(const struct js_pushing *p, struct js_sql *sql)
+void js_push_lock_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	if (has_lock(p))
 		js_sql_stmt(sql, "DO " ASK_FOR_LOCK, p->token, p->token, (uint64_t)1);
 }
 
-void js_holder_hide(struct js_pushing *p)
+void js_push_unlock(struct js_pushing *p)
 {
 	uint64_t got;
 
@@ -63,12 +63,12 @@ void js_holder_hide(struct js_pushing *p)
 				   "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);
 }
 
-int js_holder_beat(struct js_pushing *p, struct jobstack_error *error)
+int js_push_beat(struct js_pushing *p, struct jobstack_error *error)
 {
 	if (!p->begun)
 		return 0;
 	if (jobstack_now_us() - p->shown_us >= SHOW_US)
-		JS_TRY(js_holder_show(p, error));
+		JS_TRY(js_push_lock(p, error));
 	if (jobstack_now_us() - p->beat_us < BEAT_US)
 		return 0;
 	p->beat_us = jobstack_now_us();
@@ -159,7 +159,7 @@ static int end_holder(struct js_pushing *p, const struct holder *h, struct jobst
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
-int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error)
+int js_held_names_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error)
 {
 	struct holder h = {.id = holder};
 	int64_t dead_us = js_db_has_user_locks(p->handle->db) ? DEAD_US : SILENT_US, now;
@@ -186,6 +186,6 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 			       " of these names: waiting for it to finish",
 			       describe_holder(p, &h, text, sizeof(text)), held);
 		JS_TRY(js_db_nap(p->handle->db, LOOK_US, error));
-		JS_TRY(js_holder_beat(p, error));
+		JS_TRY(js_push_beat(p, error));
 	}
 }

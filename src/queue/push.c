@@ -90,7 +90,7 @@ static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 }
 
 /* Returns whether the chunk is as large as it may be. */
-static int is_full(const struct js_pushing *p)
+static int is_chunk_full(const struct js_pushing *p)
 {
 	if (p->loads == JS_LOADS_YES)
 		return p->n >= p->most || p->bytes.len >= JS_CHUNK_BYTES;
@@ -98,7 +98,7 @@ static int is_full(const struct js_pushing *p)
 }
 
 /* Do the names come so slowly that those who wait for them should not wait for the chunk to be full? */
-static int is_old(const struct js_pushing *p)
+static int is_chunk_old(const struct js_pushing *p)
 {
 	return p->n > 0 && jobstack_now_us() - p->first_us >= AGE_US;
 }
@@ -170,14 +170,14 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 				return flushed != 0 ? flushed : status;
 			}
 		}
-		if (status == 0 && p->loads == JS_LOADS_UNASKED && is_full(p))
+		if (status == 0 && p->loads == JS_LOADS_UNASKED && is_chunk_full(p))
 			status = ask_for_loads(p, error);
-		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_full(p) || is_old(p)))
+		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_chunk_full(p) || is_chunk_old(p)))
 			status = flush_chunk(p, error);
 		if (got == 1)
 			break;
 		if (got == 2 && status == 0)
-			status = js_holder_beat(p, error);
+			status = js_push_beat(p, error);
 	}
 	return status;
 }
@@ -234,11 +234,11 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	if (status == 0 && p->begun) {
 		status = publish_push(p, error);
 		if (status == 0)
-			js_holder_hide(p);
+			js_push_unlock(p);
 	} else if (p->begun && p->options->atomic) {
 		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0) {
 			p->result.pushed = 0;
-			js_holder_hide(p);
+			js_push_unlock(p);
 		}
 	} else if (p->begun)
 		(void)publish_push(p, NULL);

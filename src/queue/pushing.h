@@ -34,7 +34,7 @@ struct js_pushing {
 	int begun;
 	uint64_t push_id, seq;
 	unsigned char token[16];
-	int64_t beat_us, shown_us; /* the last beat, and the last js_holder_show */
+	int64_t beat_us, shown_us; /* the last beat, and the last js_push_lock */
 	enum js_loads loads;
 	size_t most;	     /* names in a LOAD */
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
@@ -69,21 +69,21 @@ int js_unique_drop(struct js_pushing *p, int ask, uint64_t *holder, uint64_t *he
  * an INSERT the sort costs more than it saves. */
 void js_unique_names_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int sorted);
 
-/* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
-int js_holder_beat(struct js_pushing *p, struct jobstack_error *error);
+/* Shows that this push is alive, if it is time to: by its row's beat, and by js_push_lock. */
+int js_push_beat(struct js_pushing *p, struct jobstack_error *error);
 
 /* Shows to others, by a user lock of the server that ends with our connection, that this push --atomic is alive. */
-int js_holder_show(struct js_pushing *p, struct jobstack_error *error);
+int js_push_lock(struct js_pushing *p, struct jobstack_error *error);
 
 /* The same as the first statement of a transaction that takes long: it may run again on another connection. */
-void js_holder_show_sql(const struct js_pushing *p, struct js_sql *sql);
+void js_push_lock_sql(const struct js_pushing *p, struct js_sql *sql);
 
 /* The same push has ended: gives the lock back. */
-void js_holder_hide(struct js_pushing *p);
+void js_push_unlock(struct js_pushing *p);
 
 /* Push HOLDER holds HELD names that we push, too. Waits until it has ended, and ends it if it is dead. 0: the names
  * must be checked again; JOBSTACK_ECONFLICT: it is alive and continues. */
-int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error);
+int js_held_names_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error);
 
 #define JS_DISCARD_MINUTES 60 /* a push that has been silent for this long is over */
 

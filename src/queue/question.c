@@ -49,7 +49,8 @@ static void take_asked(void *ctx, const struct js_row *row)
 }
 
 /* Writes that TOKEN asks now, if nobody else has since the row was read. */
-static int ask_now(struct jobstack *handle, const struct asked *a, const char *token, struct jobstack_error *error)
+static int claim_question(struct jobstack *handle, const struct asked *a, const char *token,
+			  struct jobstack_error *error)
 {
 	if (!a->found)
 		return js_handle_change(handle, 1, NULL, error,
@@ -83,7 +84,7 @@ int jobstack_ask(struct jobstack *handle, const char *question, int64_t every_us
 			return JOBSTACK_NOTHING;
 		if (token == NULL)
 			return 0;
-		status = ask_now(handle, &a, token, error);
+		status = claim_question(handle, &a, token, error);
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE) /* somebody was faster, or our own lost try */
 			status = 0;
 	}

@@ -67,7 +67,7 @@ static int read_piece(struct js_requeue *r, const struct js_window *w, struct jo
 }
 
 /* Gathers the next group behind g->last. */
-static int next_group(struct js_requeue *r, struct jobstack_error *error)
+static int gather_group(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t left = r->filter.limit == 0 ? UINT64_MAX : r->filter.limit - r->result.requeued;
 	struct js_group *g = &r->group;
@@ -93,7 +93,7 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 }
 
 /* Puts all of one kind. */
-static int put_all(struct js_requeue *r, struct jobstack_error *error)
+static int put_groups(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_group *g = &r->group;
 	unsigned races = 0;
@@ -102,7 +102,7 @@ static int put_all(struct js_requeue *r, struct jobstack_error *error)
 	r->names = r->filter.match != NULL || r->names;
 	g->last = 0;
 	while (r->filter.limit == 0 || r->result.requeued < r->filter.limit) {
-		status = next_group(r, error);
+		status = gather_group(r, error);
 		if (status != 0 || g->n == 0)
 			break;
 		status = r->put(r, error);
@@ -199,7 +199,7 @@ int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_erro
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		r->kind = kinds[i].kind;
 		if ((f->states & kinds[i].states & r->able) != 0)
-			JS_TRY(put_all(r, error));
+			JS_TRY(put_groups(r, error));
 	}
 	if (r->rest != NULL)
 		JS_TRY(r->rest(r, error));

@@ -76,7 +76,7 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 
 /* Was there something to pop after all?  A pop that knew of no limit takes nothing where there is one; and one that
  * waited for a span whose priority was being changed finds it gone from where it looks. */
-static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
+static int has_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t more;
 
@@ -110,7 +110,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 		status = pop_once(handle, &s, &o, k, &got, error);
 		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
 			break;
-		status = is_more(handle, &s, error);
+		status = has_more(handle, &s, error);
 		JS_THEN(status, js_stack_find(handle, stack, &s, error));
 	}
 	js_grow_out(batch, &got);
@@ -118,7 +118,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 }
 
 /* Who holds an entry, and what its attempts say. */
-struct holder {
+struct entry_state {
 	uint64_t worker, attempt;   /* of the claim; worker 0: none */
 	int64_t outcome, exit_code; /* of the attempt asked about; outcome -1: none */
 	int exists, newer;	    /* the entry is there; a later attempt than that is on record */
@@ -128,9 +128,9 @@ struct holder {
 	char node[128];
 };
 
-static void take_entry_holder(void *ctx, const struct js_row *row)
+static void take_entry_state(void *ctx, const struct js_row *row)
 {
-	struct holder *h = ctx;
+	struct entry_state *h = ctx;
 
 	if (row == NULL) {
 		h->worker = 0;
@@ -151,8 +151,8 @@ static void take_entry_holder(void *ctx, const struct js_row *row)
 		h->exists = 1;
 }
 
-static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64_t entry, uint32_t attempt,
-		       struct holder *h, struct jobstack_error *error)
+static int read_entry_state(struct jobstack *handle, const struct js_stack *s, uint64_t entry, uint32_t attempt,
+			    struct entry_state *h, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -173,7 +173,7 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 		&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)", s->id,
 		entry, (uint64_t)attempt);
 	h->entry_stmt = js_sql_stmt(&sql, "SELECT 1 FROM entry WHERE stack_id=%u AND entry_id=%u", s->id, entry);
-	return js_db_query(handle->db, &sql, take_entry_holder, h, error);
+	return js_db_query(handle->db, &sql, take_entry_state, h, error);
 }
 
 /* Refuses with "entry 7, attempt 2, ...". */
@@ -190,7 +190,7 @@ static int refuse_lease(const struct jobstack_outcome *o, const char *more, stru
 
 /* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now,
  * else the answer. */
-static int judge_close(const struct holder *h, const char *stack, const struct jobstack_outcome *o,
+static int judge_close(const struct entry_state *h, const char *stack, const struct jobstack_outcome *o,
 		       struct jobstack_error *error)
 {
 	static const char *const word[] = {"done", "failed", "lost", "interrupted"};
@@ -220,7 +220,7 @@ static int judge_close(const struct holder *h, const char *stack, const struct j
 }
 
 /* Closes one entry that judge_close found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
-static int close_held(struct jobstack *handle, const struct js_stack *s, const struct holder *h,
+static int close_held(struct jobstack *handle, const struct js_stack *s, const struct entry_state *h,
 		      const struct jobstack_outcome *o, struct jobstack_error *error)
 {
 	struct jobstack_worker *w;
@@ -247,11 +247,11 @@ static int close_all(struct jobstack *handle, const char *stack, const struct jo
 	int status = js_stack_find(handle, stack, &s, error), first = 0, failed = 0;
 
 	for (size_t i = 0; status == 0 && i < n; i++) {
-		struct holder h;
+		struct entry_state h;
 		int result = 2;
 
 		for (unsigned race = 0; status == 0 && result == 2; race++) {
-			status = find_holder(handle, &s, outcomes[i].entry, outcomes[i].attempt, &h, error);
+			status = read_entry_state(handle, &s, outcomes[i].entry, outcomes[i].attempt, &h, error);
 			if (status == 0)
 				result = judge_close(&h, stack, &outcomes[i], error);
 			if (status != 0 || result != 2)
@@ -300,11 +300,11 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
 	struct js_sql sql = {0};
 	struct js_stack s;
-	struct holder h;
+	struct entry_state h;
 	int status;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
-	JS_TRY(find_holder(handle, &s, entry, attempt, &h, error));
+	JS_TRY(read_entry_state(handle, &s, entry, attempt, &h, error));
 	o.entry = entry;
 	o.attempt = attempt;
 	if (h.outcome >= 0)

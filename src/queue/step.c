@@ -43,7 +43,7 @@ struct stepping {
 	int memory, damaged; /* there was no memory for the claim; its list can't be read */
 };
 
-static void take_taken(struct stepping *s, const struct js_row *row)
+static void take_popped(struct stepping *s, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
@@ -100,7 +100,7 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 /* clang-format on */
 
 /* Updates what depends on the last reading of the policy: the mean time of a commit, and the number of shards. */
-static void note_server(struct jobstack_worker *w)
+static void note_commit_time(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
 	js_worker_count_shards(w);
@@ -114,14 +114,14 @@ static void take_stack_row(struct stepping *s, const struct js_row *row)
 
 	to->policy_us = jobstack_now_us();
 	POLICY_COLUMNS(JS_COLUMN_READ)
-	note_server(to);
+	note_commit_time(to);
 	(void)snprintf(stack->cwd, sizeof(stack->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
 	(void)snprintf(to->kills, sizeof(to->kills), "%s", row->col[2] == NULL ? "" : row->col[2]);
 	if (s->report != NULL)
 		*s->report = report_of(stack, js_row_u64(row, 1) != 0);
 }
 
-static void take_step(void *ctx, const struct js_row *row)
+static void take_step_row(void *ctx, const struct js_row *row)
 {
 	struct stepping *s = ctx;
 
@@ -134,7 +134,7 @@ static void take_step(void *ctx, const struct js_row *row)
 	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
 		take_stack_row(s, row);
 	else if (s->taken_stmt != 0 && row->stmt == s->taken_stmt)
-		take_taken(s, row);
+		take_popped(s, row);
 	else if (s->taken_stmt != 0 && row->stmt == s->entry_stmt && s->claim != NULL && !s->memory)
 		js_batch_add(s->batch, s->claim, row->col[0], row->col[1], row->len[1]);
 }
@@ -142,14 +142,14 @@ static void take_step(void *ctx, const struct js_row *row)
 /* Where the list of closed attempts goes, for the stream.  If the column of the worker's row has space, it is appended
  * there.  Else the column and the list move to a row of the table `closed`.  A list that is longer than the column goes
  * to the table alone.  So does that of a worker that was loaded, because the length of its column is not known. */
-static int goes_alone(const struct stepping *s)
+static int list_goes_alone(const struct stepping *s)
 {
 	return s->w->born_us < 0 || s->closed.text.len > JS_CLOSED_COLUMN;
 }
 
-static int fits_row(const struct stepping *s)
+static int list_fits_row(const struct stepping *s)
 {
-	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
+	return !list_goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
 }
 
 /* The fence: the first change of every step, and its guard. */
@@ -158,7 +158,7 @@ static void step_fence_sql(struct stepping *s)
 	const struct jobstack_worker *w = s->w;
 	const struct js_buf *closed = &s->closed.text;
 	struct js_sql *sql = &s->sql;
-	int moves = closed->len > 0 && !fits_row(s) && !goes_alone(s);
+	int moves = closed->len > 0 && !list_fits_row(s) && !list_goes_alone(s);
 
 	if (moves)
 		js_closed_take_sql(sql, w->id);
@@ -172,7 +172,7 @@ static void step_fence_sql(struct stepping *s)
 	if (moves)
 		js_sql_add(sql, ",closed=NULL");
 	else if (closed->len > 0 &&
-		 !goes_alone(s)) /* SET works from left to right: first `oldest`, which looks at `closed` */
+		 !list_goes_alone(s)) /* SET works from left to right: first `oldest`, which looks at `closed` */
 		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
 			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
 	if (closed->len > 0)
@@ -183,12 +183,12 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",token=%k", w->next);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
-	if (closed->len > 0 && !fits_row(s))
+	if (closed->len > 0 && !list_fits_row(s))
 		js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
 	sql->text.failed |= closed->failed;
 }
 
-static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
+static void add_user_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
 {
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
 
@@ -227,7 +227,7 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 	js_claim_close_sql(&s->closing, sql);
 	if (s->k > 0) {
 		js_span_pop(sql, &w->stack, &s->pop);
-		ask_for_lock(w, &s->pop, sql);
+		add_user_lock(w, &s->pop, sql);
 	}
 	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
 	if (policy)
@@ -253,7 +253,7 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 /* ------------------------------------------------------------------------------------------------------ the step */
 
 /* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
-static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_error *error)
+static int accept_popped(struct stepping *s, int from_reply, struct jobstack_error *error)
 {
 	struct jobstack_worker *w = s->w;
 	int status;
@@ -312,8 +312,8 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 {
 	struct jobstack_worker *w = s->w;
 
-	if (!goes_alone(s))
-		w->closed_len = fits_row(s) ? w->closed_len + s->closed.text.len : 0;
+	if (!list_goes_alone(s))
+		w->closed_len = list_fits_row(s) ? w->closed_len + s->closed.text.len : 0;
 	w->seq++;
 	w->deadline_us = sent + w->lease_us;
 	if (w->script) {
@@ -323,9 +323,8 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 }
 
 /* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
-static int take_step_once(struct jobstack_worker *w, const struct jobstack_step *step,
-			  struct jobstack_outcome *outcomes, struct jobstack_batch *batch,
-			  struct jobstack_step_report *report, struct jobstack_error *error)
+static int try_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_outcome *outcomes,
+		    struct jobstack_batch *batch, struct jobstack_step_report *report, struct jobstack_error *error)
 {
 	size_t n = step->outcomes_n, kept = n, k = step->claim;
 	struct stepping s = {.w = w, .k = k, .fresh = step->fresh, .report = report, .batch = batch};
@@ -349,11 +348,11 @@ static int take_step_once(struct jobstack_worker *w, const struct jobstack_step 
 	if (step->running != NULL)
 		js_running_write(w->handle->db, step, w->commit_us, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
-	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
+	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step_row, &s, &lost, error));
 	committed = status == 0;
 	if (status == JS_DB_GUARD)
 		status = js_worker_settle(w, lost, 0, error);
-	JS_THEN(status, take_in_batch(&s, committed, error));
+	JS_THEN(status, accept_popped(&s, committed, error));
 	/* a duplicate is tried again without some outcomes, and an earlier try may still arrive */
 	w->unsettled = (status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB)) ||
 		       (status == JS_DB_DUPLICATE && (lost || w->unsettled));
@@ -387,7 +386,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	int status = outcomes == NULL ? js_error_memory(error) : JS_DB_DUPLICATE;
 
 	while (status == JS_DB_DUPLICATE)
-		status = take_step_once(w, step, outcomes, batch, report, error);
+		status = try_step(w, step, outcomes, batch, report, error);
 	free(outcomes);
 	return status;
 }

@@ -46,8 +46,8 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 }
 
 /* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
-static int finish_once(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
-		       struct jobstack_outcome *all, struct jobstack_error *error)
+static int try_finish(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
+		      struct jobstack_outcome *all, struct jobstack_error *error)
 {
 	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, all, end->n, jobstack_now_us(), 0};
 	char kills[sizeof(w->kills)]; /* js_kill_close cuts it */
@@ -85,9 +85,9 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 			error, JOBSTACK_EUSAGE,
 			"it is not known whether the last step was committed: repeat it before the worker ends");
 	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
-	status = all == NULL ? js_error_memory(error) : finish_once(w, end, end->damaged, all, error);
+	status = all == NULL ? js_error_memory(error) : try_finish(w, end, end->damaged, all, error);
 	while (status == JS_DB_DUPLICATE)
-		status = finish_once(w, end, 0, all, error);
+		status = try_finish(w, end, 0, all, error);
 	free(all);
 	return status;
 }

@@ -192,7 +192,7 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	o->nodes = id->env.nodes;
 }
 
-static void set_number(const char *name, int64_t n, int replace)
+static void set_number_variable(const char *name, int64_t n, int replace)
 {
 	char text[24];
 
@@ -201,7 +201,7 @@ static void set_number(const char *name, int64_t n, int replace)
 }
 
 /* NAMES: each with a NUL, and one more at the end. */
-static void unset_all(const char *names)
+static void unset_variables(const char *names)
 {
 	for (; *names != '\0'; names += strlen(names) + 1)
 		(void)unsetenv(names);
@@ -225,22 +225,22 @@ void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned s
 
 	if (!env->in_slurm)
 		return;
-	unset_all(tasks);
+	unset_variables(tasks);
 	if (in_step || slots > 1) { /* else the command has the whole job, perhaps on several nodes */
 		if (memory != NULL) /* with all of it, the steps of two slots would wait for each other */
-			set_number("SLURM_MEM_PER_NODE", strtoll(memory, NULL, 10) / ((here > 1 ? here : 1) * slots),
-				   1);
-		set_number("SLURM_NNODES", 1, 1);
-		set_number("SLURM_JOB_NUM_NODES", 1, 1);
-		set_number("SLURM_TASKS_PER_NODE", cpus / slots, 1); /* srun ignores it, mpirun wants it */
-		set_number("SLURM_CPUS_PER_TASK", cpus / slots, 1);
+			set_number_variable("SLURM_MEM_PER_NODE",
+					    strtoll(memory, NULL, 10) / ((here > 1 ? here : 1) * slots), 1);
+		set_number_variable("SLURM_NNODES", 1, 1);
+		set_number_variable("SLURM_JOB_NUM_NODES", 1, 1);
+		set_number_variable("SLURM_TASKS_PER_NODE", cpus / slots, 1); /* srun ignores it, mpirun wants it */
+		set_number_variable("SLURM_CPUS_PER_TASK", cpus / slots, 1);
 	}
 	if (in_step || slots > 1 || env->cpus_per_task > 0)
-		set_number("OMP_NUM_THREADS", cpus / slots, 0);
+		set_number_variable("OMP_NUM_THREADS", cpus / slots, 0);
 	if (nested)
 		return;
-	unset_all(binding);
-	set_number(holds ? "SLURM_OVERLAP" : "SLURM_EXACT", 1, 1);
+	unset_variables(binding);
+	set_number_variable(holds ? "SLURM_OVERLAP" : "SLURM_EXACT", 1, 1);
 	if (holds && binds)
 		(void)setenv("SLURM_CPU_BIND", "none", 1); /* else the steps of all slots get the first CPUs */
 }

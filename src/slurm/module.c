@@ -200,7 +200,7 @@ static int is_node_down(char *node)
 	return down;
 }
 
-static void look_at_node(struct js_slurm_step *steps, size_t i)
+static void fill_node_state(struct js_slurm_step *steps, size_t i)
 {
 	size_t k;
 
@@ -233,7 +233,7 @@ static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t
 	if (answer != NULL)
 		slurm_free_job_step_info_response_msg(answer);
 	for (size_t i = 0; i < n; i++)
-		look_at_node(steps, i);
+		fill_node_state(steps, i);
 	return 0;
 }
 
