@@ -188,18 +188,23 @@ int js_db_has_user_locks(const struct js_db *db)
 
 /* -------------------------------------------------------------------------------------------------------- packets */
 
-/* Until when is it run again? */
+/* The moments (js_clock_mono_us) until which a packet is run again. */
 struct limits {
-	int64_t away_us, conflict_us, table_us; /* after an outage; after a conflict of locks; while a table is gone */
+	int64_t away_us;     /* after an outage */
+	int64_t conflict_us; /* after a conflict of locks */
+	int64_t table_us;    /* while a table is missing */
 };
 
-/* Is a table missing that was there before?  Somebody may be replacing it for a moment (an online schema change). */
+/* Returns whether a table is missing that was there before.  Somebody may be replacing it for a moment (an online
+ * schema change). */
 static int is_table_replaced(const struct js_db *db, const struct js_exchange *x)
 {
 	return x->number == JS_FAULT_NO_TABLE && db->has_tables;
 }
 
-/* Is it the LOAD in it that does not go through?  Until one did, whatever goes wrong may be because of it. */
+/* Returns whether it is the LOAD in it that does not go through.  Until one did, whatever goes wrong may be because of
+ * it: a proxy or a firewall that does not know such a request may close the connection.  Faults that show that the
+ * server has understood the packet are no sign of that. */
 static int is_no_load(const struct js_db *db, const struct js_exchange *x)
 {
 	if (x->load == NULL)
@@ -221,8 +226,9 @@ static int prepare_try(struct js_db *db, struct js_exchange *x, const struct lim
 	return status == 0 ? js_exchange_write(db, x, error) : status;
 }
 
-/* A guard stopped it.  MariaDB may have skipped the statement that the guard looks at, so only a guard that stops it
- * again and again is believed.  (Servers without blocks skip nothing.) */
+/* Returns whether a guard stopped it only because MariaDB may have skipped the statement that the guard looks at.  So
+ * only a guard that stops it again and again is believed.  (Servers without blocks skip nothing.)  A packet with
+ * `races` is not repeated: there a guard mostly means that somebody else was faster. */
 static int may_have_been_skipped(const struct js_db *db, struct js_exchange *x)
 {
 	if (x->fault == JS_FAULT_SKIPPED)
@@ -251,7 +257,8 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 	return 1;
 }
 
-/* What the last try, which failed, means for the caller. */
+/* Returns what the last try, which failed, means for the caller: a JS_DB_ status that the caller settles, or an error.
+ */
 static int final_status(const struct js_db *db, const struct js_exchange *x, struct jobstack_error *error)
 {
 	if (db->pinned && js_fault_is_away(x->number))
@@ -273,7 +280,8 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }
 
-/* One try after another until it went through. */
+/* One try after another until it went through.  *LOST adds up over all tries: if any of them may have been committed, a
+ * guard that stops a later one may be that one's doing. */
 static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, struct jobstack_error *error)
 {
 	int64_t start = js_clock_mono_us(), conflict = db->patience_us > CONFLICT_US ? db->patience_us : CONFLICT_US;
@@ -300,7 +308,8 @@ static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, stru
 	}
 }
 
-/* One try at a query in the open view. */
+/* One try at a query in the open view.  It is not repeated here: the transaction has ended with the error, or with the
+ * connection, and with it the moment that the view shows.  js_db_view begins again. */
 static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
 {
 	if (js_db_is_stopped(db))
@@ -373,7 +382,8 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	return run_and_free(db, &x, NULL, NULL, error);
 }
 
-/* One try at a view, from its beginning to its end. */
+/* One try at a view, from its beginning to its end.  SET TRANSACTION holds for the next transaction only; the session
+ * stays READ COMMITTED.  After a failure the connection is closed, since the transaction may still be open. */
 static int view_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
 {
 	struct js_sql begin = {0}, end = {0};

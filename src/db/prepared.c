@@ -2,6 +2,15 @@
  *
  * The cache of a connection's prepared blocks.  Promise: what is executed has the text, but for the values, that the
  * request has.
+ *
+ * A block's form is its text with a ? for each value.  Two blocks with the same form differ in values only.
+ *
+ *     first time    the form is noted in the oldest place (what was prepared there is deallocated), the text is sent
+ *     second time   PREPARE js_... FROM '<form>', then EXECUTE js_... USING <values>
+ *     afterwards    EXECUTE
+ *
+ * What fails is not tried again: PREPARE fails for good for a form that the server can't prepare (prepared -1), or for
+ * all (`refused`).  Both last until the connection ends.
  */
 #include "db/prepared.h"
 
@@ -14,26 +23,29 @@
 
 #define BLOCKS 16 /* so many are kept, each some 26 kB on the server: the forms of a worker's steps that come often */
 #define VALUES_MAX 256 /* a block with more differs each time */
+/* Error numbers: EXECUTE of a name that the server does not know; PREPARE where it does not support blocks, or does not
+ * even parse them; a prepared statement that must be prepared again. */
 #define NOT_PREPARED 1243
 #define UNSUPPORTED 1295
 #define NOT_PARSED 1064
 #define OUTDATED 1615
 
-/* A block's text with a ? for each value. */
+/* A place of the cache. */
 struct block {
-	struct js_buf form;
-	uint64_t used; /* when: the number of the look; 0: never */
-	int prepared;  /* 0: not yet; -1: that failed */
-	char name[48];
+	struct js_buf form; /* a block's text with a ? for each value */
+	uint64_t used;	    /* when it was last looked up: the number of that look; 0: never */
+	int prepared;	    /* 1: yes; 0: not yet; -1: that failed */
+	char name[48];	    /* in the server */
 };
 
 struct js_prepared {
 	struct block block[BLOCKS];
-	struct js_buf form;
-	uint64_t looks, since; /* the first look of this request is behind SINCE */
-	int refused;	       /* the server takes none: until the connection ends */
+	struct js_buf form;    /* of the block that is being looked up */
+	uint64_t looks, since; /* looks are numbered; those of the present request are above SINCE */
+	int refused;	       /* this server, or what is before it, takes no prepared blocks */
 };
 
+/* Element I of a list of struct js_sql_value. */
 static const struct js_sql_value *nth_value(const struct js_buf *list, size_t i)
 {
 	return (const struct js_sql_value *)(const void *)list->data + i;
@@ -70,7 +82,7 @@ static void name_block(const struct js_db *db, size_t i)
 		       strstr(b->form.data, ";COMMIT;") != NULL ? "commit" : "part", i, hash);
 }
 
-/* Sends WORDS, the name of block I, and REST if it is not NULL; whether that succeeded. */
+/* Sends WORDS, the name of block I, and REST if it is not NULL.  Returns whether that succeeded. */
 static int send_block_command(struct js_db *db, const char *words, size_t i, const struct js_buf *rest)
 {
 	struct js_buf text = {0};
@@ -85,7 +97,8 @@ static int send_block_command(struct js_db *db, const char *words, size_t i, con
 	return ok;
 }
 
-/* Prepares block I; whether that succeeded. */
+/* Prepares block I.  Returns whether that succeeded.  The form is sent as a literal in single quotes, in which a quote
+ * is written twice.  A backslash would have a meaning there, too; none of our statements has one. */
 static int prepare_block(struct js_db *db, size_t i)
 {
 	const struct js_buf *form = &db->prepared->block[i].form;
@@ -105,8 +118,8 @@ static int prepare_block(struct js_db *db, size_t i)
 	return ok;
 }
 
-/* Does this server prepare blocks?  MariaDB does since 10.6.  From 11.2 on it parses a statement of a block again after
- * a table has changed, and then reads freed memory for its ? (MDEV-32694), until 11.4.8 and 11.8.3. */
+/* Returns whether this server prepares blocks.  MariaDB does since 10.6.  From 11.2 on it parses a statement of a block
+ * again after a table has changed, and then reads freed memory for its ? (MDEV-32694), until 11.4.8 and 11.8.3. */
 static int prepares_blocks(struct js_db *db)
 {
 	const char *info = mysql_get_server_info(db->my);
@@ -120,7 +133,9 @@ static int prepares_blocks(struct js_db *db)
 	return (version >= 100600 && version < 110200) || (version >= 110408 && version < 110500) || version >= 110803;
 }
 
-/* Which block has db->prepared->form; if it comes for the second time, it is prepared now.  BLOCKS: it is not. */
+/* Finds the block with db->prepared->form.  If it comes for the second time, it is prepared now.  Returns its place, or
+ * BLOCKS if its text must be sent.  A place that was looked up by the request that is being written is not given to
+ * another block: an EXECUTE of its name is in that request's text already. */
 static size_t find_prepared(struct js_db *db)
 {
 	struct js_prepared *p = db->prepared;
@@ -152,6 +167,7 @@ static size_t find_prepared(struct js_db *db)
 	return p->refused || p->block[i].prepared < 0 ? BLOCKS : i;
 }
 
+/* Writes "EXECUTE name USING ..." with the values FROM to TO, as they are in the request. */
 static void write_execute(const struct js_db *db, const struct js_request *r, size_t i, size_t from, size_t to,
 			  struct js_buf *buf)
 {
@@ -164,6 +180,8 @@ static void write_execute(const struct js_db *db, const struct js_request *r, si
 	}
 }
 
+/* Only spans of the request that are blocks are replaced: what is between them, and blocks that are not prepared, go as
+ * they are.  If memory runs out, all of it does. */
 const struct js_buf *js_prepared_text(struct js_db *db, const struct js_request *r, struct js_buf *buf)
 {
 	size_t at = 0, value = 0, spans = count_values(&r->spans), values = count_values(&r->values);

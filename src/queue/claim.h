@@ -8,16 +8,18 @@
 #include "queue/span.h"
 #include "queue/closed.h"
 
-/* JS_SKIPPED: closed, and an outcome that still comes is left out. */
+/* What is known of an entry of a claim: claim.c has the table.  JS_SKIPPED: closed, and an outcome that still comes is
+ * left out. */
 enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED, JS_SKIPPED };
 
+/* A row of the table `claim`, as this process knows it. */
 struct js_claim {
 	struct js_claim *next;
-	uint64_t no;
-	uint32_t attempt, fails, losses;
+	uint64_t no;			 /* its number among the worker's claims */
+	uint32_t attempt, fails, losses; /* of each entry: the number of this attempt, and what counted before it */
 	int64_t rank;
-	int64_t claimed_us; /* since 1970, by the server's clock */
-	size_t n, open;
+	int64_t claimed_us;  /* since 1970, by the server's clock */
+	size_t n, open;	     /* entries; those that are open or closing */
 	uint64_t *id;	     /* ascending */
 	unsigned char *mark; /* enum js_claim_mark, one per id */
 };

@@ -2,6 +2,19 @@
  *
  * What became of a step, or of a worker's end, that its own guard has stopped.  Promises: the answer is read from the
  * worker's row, after the guard's UPDATE has waited for any earlier try, so it is final; nothing is changed here.
+ *
+ * Two things can stop it: an earlier try of the same step that was committed, whose reply was lost, or somebody else.
+ * What the row shows decides:
+ *
+ *     ours, seq one higher            an earlier try was committed
+ *     ended, or another token         others have declared the worker dead: fenced
+ *     gone, of another birth, or      the database was set back, or the row was pruned long after the worker was
+ *       with a lower seq              declared dead
+ *     ours, seq as before             the database killed the fence's UPDATE in each try
+ *
+ * seq alone does not show whose step it was where two processes can have changed it: in the end of a worker beside its
+ * recovery, and in the steps of two scripts that close entries of one pop.  So these set a token of their own
+ * (w->next), and only that proves them.
  */
 #include "queue/worker.h"
 
@@ -10,7 +23,7 @@
 /* What the database has under a worker's number. */
 struct own_row {
 	uint64_t seq;
-	int64_t born_us;
+	int64_t born_us;	       /* since 1970, by the server's clock; -1: there is no row */
 	int found, ended, token, next; /* its token is ours; it is the one that our step or end sets */
 	int stack;		       /* the stack is there */
 };
@@ -68,6 +81,7 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 	return JOBSTACK_NOTHING;
 }
 
+/* A worker that was loaded (born_us < 0: a recovery, or a script's close) gets no reason: its caller looks again. */
 int js_worker_settle(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
 {
 	struct own_row row;

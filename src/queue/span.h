@@ -48,13 +48,13 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack);
 /* Adds a statement that makes due waiting spans ready, at most a hundred. */
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 
-/* A pop: K entries for the claim CLAIM_NO of WORKER (0: of @js_w). */
+/* A pop. */
 struct js_pop {
-	size_t k;
-	uint64_t worker, claim_no;
-	size_t fresh;	 /* as in jobstack_step */
-	unsigned shards; /* with so many shards in the first rank; 0: from the first span, in order */
-	unsigned shard;	 /* from this one, from 0; SHARDS: in order */
+	size_t k;		   /* entries to claim at most */
+	uint64_t worker, claim_no; /* whose claim they become: WORKER 0 is the worker @js_w */
+	size_t fresh;		   /* as in jobstack_step */
+	unsigned shards; /* how many shards the first rank is to have; 0: the pop takes the first span, in order */
+	unsigned shard;	 /* the place that was drawn, from 0; if it is SHARDS, the pop takes the first span */
 	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
 	 * If nothing is taken, the row is deleted. */
 	uint64_t reused;
@@ -65,8 +65,9 @@ struct js_pop {
  * statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
  *
  * Shards: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
- * different spans of the first rank: lists, and pieces that were cut off its first other span by a pop that found fewer
- * than SHARDS of both.  A piece is enough for JS_SPAN_SHARD_POPS pops. */
+ * different spans of the first rank.  These are lists, and shards: pieces that were cut off a long span, by a pop that
+ * found fewer than SHARDS lists and shards.  A shard is enough for JS_SPAN_SHARD_POPS pops.  DESIGN.md, "Shards",
+ * explains what that does to the order. */
 #define JS_SPAN_SHARDS 16
 #define JS_SPAN_SHARD_POPS 32
 #define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL,@js_m=0,@js_room=NULL"

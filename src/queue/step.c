@@ -3,6 +3,23 @@
  * A worker's steps: each closes what has ended, claims what comes next, and is a heartbeat.  Promises: a step is one
  * transaction behind the fence (a compare-and-set on the worker's own row); a step whose reply was lost is settled by
  * the same compare-and-set (settle.c), never by a guess; a worker that was declared dead changes nothing any more.
+ *
+ * The packet, in the lock order:
+ *
+ *   1. the fence: UPDATE of the worker's row, and a guard; the list of closed attempts is stored with it
+ *   2. with max_running: the row in `running_limit` is locked
+ *   3. what was closed: claims, attempts, set_aside
+ *   4. the pop: a span is locked and cut, and the claim is written
+ *   5. spans for entries that go back
+ *   6. COMMIT; then, in the same packet, reads: what was popped, and the stack's policy
+ *
+ * What a try can lead to, and what follows:
+ *
+ *   committed            the popped entries are taken from the reply
+ *   JS_DB_GUARD          the fence stopped it: js_worker_settle finds out whether an earlier try had been committed.
+ *                        If so, the popped entries are read from the database; if not, the worker is fenced.
+ *   JS_DB_DUPLICATE      a damaged ledger: again, without the outcomes that are there already (js_worker_skip)
+ *   no answer            the step is unsettled: only the very same step may follow
  */
 #include "queue/worker.h"
 
@@ -32,17 +49,18 @@ struct stepping {
 	size_t fresh; /* as in jobstack_step */
 	struct js_closing closing;
 	struct js_pop pop;
-	struct js_claim_sums sums;
-	struct js_buf running; /* the column */
-	struct js_closed_list closed;
+	struct js_claim_sums sums;    /* what it adds to the worker's counters */
+	struct js_buf running;	      /* the column's new value; without data it stays as it is */
+	struct js_closed_list closed; /* the attempts that it closes */
 	struct js_sql sql, tail;
 	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
-	struct jobstack_step_report *report;
-	struct js_claim *claim;
-	struct jobstack_batch *batch;
-	int memory, damaged; /* there was no memory for the claim; its list can't be read */
+	struct jobstack_step_report *report;	     /* the caller's; may be NULL */
+	struct js_claim *claim;			     /* what was popped; NULL: nothing */
+	struct jobstack_batch *batch;		     /* the caller's; its datapaths */
+	int memory, damaged;			     /* there was no memory for the claim; its list can't be read */
 };
 
+/* Reads the row of js_span_taken_sql: what the pop took, and the stack's state, which comes with every pop. */
 static void take_popped(struct stepping *s, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
@@ -72,6 +90,7 @@ static void take_popped(struct stepping *s, const struct js_row *row)
 		js_batch_add(s->batch, to, row->col[10], row->col[11], row->len[11]);
 }
 
+/* What the caller is told of the stack; DUE: retries are due, which jobstack_promote would make ready. */
 static struct jobstack_step_report report_of(const struct js_stack *stack, int due)
 {
 	return (struct jobstack_step_report){
@@ -99,13 +118,15 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
 /* clang-format on */
 
-/* Updates what depends on the last reading of the policy: the mean time of a commit, and the number of shards. */
+/* Updates what depends on the last reading of the policy: the mean time of a commit, of which a new reading makes a
+ * quarter, and the number of shards. */
 static void note_commit_time(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
 	js_worker_count_shards(w);
 }
 
+/* Reads the policy, which the worker keeps until the next reading. */
 static void take_stack_row(struct stepping *s, const struct js_row *row)
 {
 	struct jobstack_worker *to = s->w;
@@ -121,6 +142,7 @@ static void take_stack_row(struct stepping *s, const struct js_row *row)
 		*s->report = report_of(stack, js_row_u64(row, 1) != 0);
 }
 
+/* Each try of a packet begins with ROW NULL: what an earlier try brought is forgotten. */
 static void take_step_row(void *ctx, const struct js_row *row)
 {
 	struct stepping *s = ctx;
@@ -147,12 +169,18 @@ static int list_goes_alone(const struct stepping *s)
 	return s->w->born_us < 0 || s->closed.text.len > JS_CLOSED_COLUMN;
 }
 
+/* Only this worker appends to the column, so closed_len is what it holds, or more if a reader has emptied it. */
 static int list_fits_row(const struct stepping *s)
 {
 	return !list_goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
 }
 
-/* The fence: the first change of every step, and its guard. */
+/* The fence: the first change of every step, and its guard.  The row is ours only as long as token and seq are those of
+ * our last step, and nobody has ended it.  A recovery sets `ended`; a step of ours that arrives later matches nothing,
+ * and the guard stops the packet before it has changed anything.  The UPDATE also locks the row, so a recovery that
+ * begins now waits for this step, and then finds another seq.
+ *
+ * All that the step changes in the row is in this one statement: it is written once, and to a binary log once. */
 static void step_fence_sql(struct stepping *s)
 {
 	const struct jobstack_worker *w = s->w;
@@ -188,6 +216,8 @@ static void step_fence_sql(struct stepping *s)
 	sql->text.failed |= closed->failed;
 }
 
+/* Names the user lock that this pop takes first: by its shard, so that pops of one span queue up for one lock; else by
+ * the worker's number. */
 static void add_user_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
 {
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
@@ -199,7 +229,8 @@ static void add_user_lock(const struct jobstack_worker *w, const struct js_pop *
 							 : LOCK_WAIT_S);
 }
 
-/* The pop of this step. */
+/* Decides how this step pops, and under which number its claim will be found.  A new claim has the number seq + 1,
+ * which is this step's own and never comes again; one in the row of a closed claim keeps that claim's number. */
 static void plan_pop(struct stepping *s)
 {
 	struct jobstack_worker *w = s->w;
@@ -215,7 +246,8 @@ static void plan_pop(struct stepping *s)
 	pop->claim_no = pop->reused != 0 ? pop->reused : w->seq + 1;
 }
 
-/* Writes the step's packet and tail; with POLICY the tail reads the policy. */
+/* Writes the step's packet and tail; with POLICY the tail reads the policy.  The tail is read after the COMMIT, so no
+ * lock is held meanwhile.  Its statements are numbered on from the packet's (js_db_transaction). */
 static int step_sql(struct stepping *s, int policy, struct jobstack_error *error)
 {
 	const struct jobstack_worker *w = s->w;
@@ -252,7 +284,9 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 
 /* ------------------------------------------------------------------------------------------------------ the step */
 
-/* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
+/* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim.  From
+ * here on the database has the claim.  If this fails, the step stays unsettled, and is repeated until the entries are
+ * known: else nobody would run them before this worker is recovered. */
 static int accept_popped(struct stepping *s, int from_reply, struct jobstack_error *error)
 {
 	struct jobstack_worker *w = s->w;
@@ -261,6 +295,7 @@ static int accept_popped(struct stepping *s, int from_reply, struct jobstack_err
 	if (s->k == 0)
 		return 0;
 	if (!from_reply) {
+		/* there is none if the pop took nothing */
 		status = js_worker_read_claim(w, s->pop.claim_no, &s->claim, error);
 		if (status != 0)
 			return status == JOBSTACK_NOTHING ? 0 : status;
@@ -271,6 +306,7 @@ static int accept_popped(struct stepping *s, int from_reply, struct jobstack_err
 				    "the popped entries could not be stored: out of memory?");
 	else if (s->claim == NULL)
 		return 0;
+	/* a list comes without its datapaths (js_span_taken_sql) */
 	if (!from_reply || s->batch->count < s->claim->n) {
 		jobstack_batch_free(s->batch);
 		JS_TRY(js_batch_read(w->handle, &w->stack, w->id, s->claim, s->batch, error));
@@ -292,7 +328,9 @@ static void halt_failing_stack(struct jobstack_worker *w)
 	w->failing = 0;
 }
 
-/* Returns 0 if the worker may take this step now, or JOBSTACK_EUSAGE. */
+/* Returns 0 if the worker may take this step now, or JOBSTACK_EUSAGE.  While a step is unsettled, its first try may
+ * still be committed.  A different step would be stopped by the fence then, and its outcomes could not be told from
+ * those of the first try. */
 static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const struct jobstack_batch *batch,
 		      struct jobstack_error *error)
 {
@@ -307,7 +345,9 @@ static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const
 	return 0;
 }
 
-/* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT. */
+/* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT.  That is when
+ * the try was sent that changed seq, not when its answer came: others count the lease from when they see the new seq,
+ * which is later. */
 static void advance_worker(const struct stepping *s, int64_t sent)
 {
 	struct jobstack_worker *w = s->w;
@@ -322,7 +362,10 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 	}
 }
 
-/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
+/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them.
+ *
+ * The marks of the entries are JS_CLOSING only within this function: settled, they are closed, and otherwise open
+ * again, so that a repeated step finds them as the first try did. */
 static int try_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_outcome *outcomes,
 		    struct jobstack_batch *batch, struct jobstack_step_report *report, struct jobstack_error *error)
 {
@@ -400,6 +443,8 @@ int js_worker_settle_heartbeat(struct jobstack_worker *w, struct jobstack_error 
 	return js_worker_step(w, &heartbeat, NULL, NULL, error);
 }
 
+/* A heartbeat that is unsettled may be followed by a step with outcomes, since it is repeated first: the caller of
+ * jobstack_heartbeat need not know that it was not settled. */
 int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, struct jobstack_batch *batch,
 		  struct jobstack_step_report *report, struct jobstack_error *error)
 {
@@ -431,6 +476,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	return status;
 }
 
+/* A step was sent when deadline_us - lease_us.  Before a third of the lease has passed since then, nothing is sent. */
 int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running *running, size_t running_n,
 		       int64_t *next_us, struct jobstack_error *error)
 {

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The end's packet: the stack row is locked first, because its counters take in the worker's. */
+/* The end's packet: the stack row is locked first, because its counters take in the worker's.  The rest has a step's
+ * order: fence, closed attempts, claims, attempts, set_aside, spans.
+ *
+ * The worker's `done` and `dead` are read into variables and added, in one transaction with `ended`.  status adds the
+ * counters of workers that have not ended to the stack's, so at each moment an entry counts once. */
 static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const struct js_worker_end *end,
 		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
@@ -26,7 +30,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		   "seq=%u AND ended IS NULL",
 		   (uint64_t)end->cause, (const void *)end->reason, len > 255 ? 255 : len, sums->done, sums->dead,
 		   closed.newest, w->next, w->id, w->token, w->seq);
-	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
+	/* It was loaded: a request to kill that came since must hold, too.  While seq is the same the column only
+	 * grows, so its length shows whether it is the one that was read. */
+	if (w->born_us < 0)
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");
 	js_sql_guard(sql, 1);
@@ -45,7 +51,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 	return js_claim_spans_sql(closing, sql, error);
 }
 
-/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
+/* One try, with the memory for its outcomes: those that END has, then entries that somebody asked to kill, which are
+ * dead, and then all the others, which go back.  JS_DB_DUPLICATE: again, without some of them.  LOOKS: nothing is sent
+ * yet, and js_worker_skip looks which of them to leave out. */
 static int try_finish(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
 		      struct jobstack_outcome *all, struct jobstack_error *error)
 {
@@ -80,6 +88,7 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 	struct jobstack_outcome *all;
 	int status;
 
+	/* the first try of that step may still be committed, and would change what this end is made from */
 	if (w->unsettled)
 		return js_error_set(
 			error, JOBSTACK_EUSAGE,
