@@ -17,6 +17,7 @@ const char *js_home_getenv(const char *name)
 	return getenv(name);
 }
 
+/* Puts the path of NAME below the home directory into PATH; "" if there is none, or if it does not fit. */
 static void home_file(js_home_get *get, const char *name, char *path, size_t size)
 {
 	const char *home = get("HOME");

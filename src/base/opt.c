@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64
-#define HELP_COLUMN 28
+#define OPTIONS_MAX 64 /* in a table */
+#define HELP_COLUMN 28 /* where the help of an option begins */
 #define HELP_WIDTH 120
 
 /* Options of other programs, and the options here that do the same. */
@@ -50,6 +50,7 @@ static const char *suggest_option(const struct js_opts *opts, const char *name)
 	return near.best;
 }
 
+/* An option that is not in the table, or the beginning of several that are. */
 static void refuse_unknown(const struct js_opts *opts, const char *word, int letter, struct jobstack_error *error)
 {
 	char name[40], typed[44];
@@ -86,6 +87,7 @@ static void add_letter(char *shorts, size_t *n, int key, int takes)
 		shorts[(*n)++] = ':';
 }
 
+/* -h is added as a synonym of --help where the table does not use it otherwise. */
 static void make_tables(const struct js_opts *opts, struct tables *t)
 {
 	const struct js_opt *help = find_table_option(opts, "help");
@@ -129,7 +131,8 @@ static int is_bare_number(const char *word)
 	return word != NULL && *word != '\0' && word[strspn(word, "0123456789.")] == '\0';
 }
 
-/* Whether WORD is an option, and none of the table's, which leaves it to another program. */
+/* Returns whether WORD is an option of another program: none of the table's, in a table that allows that
+ * (JS_OPT_OTHER). */
 static int is_others_option(const struct js_opts *opts, const char *word)
 {
 	const char *name = word + 1 + (word[1] == '-');
@@ -224,6 +227,7 @@ static int find_choice(const char *words, const char *arg)
 	return -1;
 }
 
+/* A value is stored in any case; if it is not one, the error ends the command. */
 int js_opt_take(const struct js_opt *o, const struct js_take *t, const char *arg, struct jobstack_error *error)
 {
 	const char **word = t->to, *before = t->is == JS_ONCE ? *word : NULL;
@@ -306,6 +310,7 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text)
 		js_buf_printf(text, "\n%s\n", opts->notes);
 }
 
+/* Adds a field behind a tab, with the characters replaced that would end it. */
 static void add_spec_field(struct js_buf *buf, const char *text)
 {
 	js_buf_char(buf, '\t');

@@ -49,6 +49,7 @@ static void move_counts(struct js_timeline *t, int64_t factor, int64_t first)
 	t->first = first;
 }
 
+/* Makes the steps longer, so that the same number of them covers more time. */
 static void widen_steps(struct js_timeline *t)
 {
 	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2;
@@ -77,6 +78,7 @@ static void extend_to(struct js_timeline *t, int64_t at_us)
 	}
 }
 
+/* The same; the first event of all decides where the timeline begins. */
 static void reach_to(struct js_timeline *t, int64_t at_us)
 {
 	if (t->step_us == 0) {

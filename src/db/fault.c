@@ -9,7 +9,7 @@
  *     GONE, CROWD, NOT_WRITABLE            the connection is closed; the transaction runs again on a new one, which
  *                                          may lead to another server (js_fault_is_away)
  *     NO_LOAD                              a LOAD is not tried again; INSERTs take its place
- *         SCHEMA                               an error; but a table that was there before may be being replaced (an
+ *     SCHEMA                               an error; but a table that was there before may be being replaced (an
  *                                          online schema change), and is waited for
  *     all others                           an error for the caller at once
  *

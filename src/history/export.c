@@ -21,6 +21,7 @@
 #define FOLLOW_US (JS_SECOND_US / 2)
 _Static_assert(NAMED <= JS_EXPORT_PAGE, "they fit into the page");
 
+/* One attempt is one line. */
 static void take_attempt(void *ctx, const struct js_row *row)
 {
 	struct js_export *x = ctx;
@@ -55,7 +56,7 @@ static void select_attempts(const struct js_export *x, struct js_sql *sql)
 	js_sql_add(sql, " WHERE a.stack_id=%u", x->stack.id);
 }
 
-/* The attempts behind the last that was read: a walk along the primary key of attempt. */
+/* Reads the attempts behind the last that was read: a walk along the primary key of attempt. */
 static int read_attempts(struct js_export *x, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -67,7 +68,8 @@ static int read_attempts(struct js_export *x, struct jobstack_error *error)
 	return js_db_query(x->handle->db, &sql, take_attempt, x, error);
 }
 
-/* N attempts, each by its primary key. */
+/* Reads N attempts of the list, each by its primary key.  Those that are gone or do not match are left out, so a page
+ * may have fewer lines. */
 static int read_named_attempts(struct js_export *x, const struct js_attempt_id *list, size_t n,
 			       struct jobstack_error *error)
 {
@@ -83,7 +85,9 @@ static int read_named_attempts(struct js_export *x, const struct js_attempt_id *
 	return js_db_query(x->handle->db, &sql, take_attempt, x, error);
 }
 
-/* Goes to the next window of attempts, if this one has been read.  Returns 0 after the last one. */
+/* Goes to the next window of entry numbers, if this one has been read.  Returns 0 after the last one.  With a filter a
+ * query may look at many rows and find none, so its window is limited: else it could take longer than the connection
+ * waits. x->windows leads only to where attempts ended since the given time. */
 static int find_window(struct js_export *x, uint64_t tail)
 {
 	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0;
@@ -100,7 +104,8 @@ static int find_window(struct js_export *x, uint64_t tail)
 	return x->last < tail;
 }
 
-/* Attempts of entries up to TAIL. */
+/* Exports the attempts of entries up to TAIL.  A page that is full ends within its window: the next one goes on behind
+ * its last attempt. */
 static int export_attempts(struct js_export *x, uint64_t tail, struct jobstack_error *error)
 {
 	while (find_window(x, tail)) {
@@ -150,6 +155,8 @@ static int read_cursor(struct js_export *x, struct jobstack_error *error)
 	return 0;
 }
 
+/* Exports a block of the stream.  Of the block in which the cursor is, the attempts up to the cursor were exported
+ * before: they are skipped.  A block never changes, so its order is always the same. */
 static int export_block(struct js_export *x, struct jobstack_error *error)
 {
 	const struct js_attempt_id *list = x->block.list;
@@ -167,6 +174,7 @@ static int export_block(struct js_export *x, struct jobstack_error *error)
 	return 0;
 }
 
+/* A stack that was dropped and created again is another one, whose stream begins anew. */
 static int check_stack_exists(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t id = x->stack.id;
@@ -175,7 +183,9 @@ static int check_stack_exists(struct js_export *x, struct jobstack_error *error)
 	return x->stack.id == id ? 0 : js_stack_refuse_dropped(x->stack.name, error);
 }
 
-/* Everything in the stream; with FOLLOW, also what is added later. */
+/* Exports everything in the stream; with FOLLOW, also what is added later.  Where there is no further block, one is
+ * made of what has been closed since (js_stream_gather).  If there was nothing to gather, LAST says up to which block
+ * all is recorded: another reader may have made blocks meanwhile, which come first. */
 static int export_stream(struct js_export *x, struct jobstack_error *error)
 {
 	uint64_t last = 0;

@@ -27,7 +27,8 @@ static void take_entry(void *ctx, const struct js_row *row)
 	to->reason = to->log = to->err_log = to->tail = JS_EXPORT_NO_TEXT;
 }
 
-/* The line of the entry of this row, or NULL. Rows come in the order of the lines, by entry. */
+/* Returns the line of the entry of this row, or NULL.  Rows come in the order of the lines, by entry, so the search
+ * never goes back. */
 static struct js_export_line *line_of(struct js_export *x, const struct js_row *row)
 {
 	uint64_t entry = js_row_u64(row, 0);
@@ -37,7 +38,7 @@ static struct js_export_line *line_of(struct js_export *x, const struct js_row *
 	return x->at < x->n && x->line[x->at].item.entry == entry ? &x->line[x->at] : NULL;
 }
 
-/* An attempt takes the place of the one before. */
+/* Attempts come in their order, so each takes the place of the one before, and the last one stays. */
 static void take_attempt(void *ctx, const struct js_row *row)
 {
 	struct js_export *x = ctx;
@@ -56,6 +57,9 @@ static void take_attempt(void *ctx, const struct js_row *row)
 	to->final = js_row_u64(row, c) != 0;
 }
 
+/* Columns: entry, whether it was moved, its number and the stack where it is now, the note of a cancel (NULL: not
+ * cancelled;
+ * "": without a note). */
 static void take_set_aside(void *ctx, const struct js_row *row)
 {
 	struct js_export *x = ctx;
@@ -72,7 +76,7 @@ static void take_set_aside(void *ctx, const struct js_row *row)
 		to->note = js_export_page_text(x, row->col[4]);
 }
 
-/* All attempts of the page, along their primary key, some at a time. */
+/* Reads all attempts of the page, along their primary key, ATTEMPTS at a time. */
 static int read_page_attempts(struct js_export *x, struct jobstack_error *error)
 {
 	x->at = 0;
@@ -90,8 +94,8 @@ static int read_page_attempts(struct js_export *x, struct jobstack_error *error)
 	return 0;
 }
 
-/* Entries, their attempts and dead rows as they are at one moment, each by its primary key: three walks take a third of
- * the time of one that looks up the other two. */
+/* Reads entries, their attempts and their rows in set_aside as they are at one moment, each by its primary key: three
+ * walks take a third of the time of one that looks up the other two. */
 static int read_page(void *ctx, struct jobstack_error *error)
 {
 	struct js_export *x = ctx;
@@ -116,7 +120,7 @@ static int read_page(void *ctx, struct jobstack_error *error)
 
 /* --------------------------------------------------------------------------------------------- states of entries */
 
-/* The item becomes that of the attempt that runs now. */
+/* The entry runs: its item becomes that of the attempt that runs now. */
 static void set_running(const struct js_export *x, struct js_export_line *l, uint32_t attempt)
 {
 	const struct js_in_hand *in_hand = js_where_in_hand(&x->where, l->item.entry);
@@ -129,9 +133,10 @@ static void set_running(const struct js_export *x, struct js_export_line *l, uin
 	i->worker = in_hand == NULL ? 0 : in_hand->worker;
 }
 
-/* The state of an entry that is neither done nor dead. The window was read before the page. If the two do not fit, the
- * entry has changed in between. Then its state is that which followed its last attempt; it was in that state in
- * between, too. */
+/* Returns the state of an entry that is neither done nor in set_aside.  The window was read before the page.  If the
+ * two do not fit, the entry has changed in between.  Then its state is the one that followed its last attempt, in which
+ * it was at some moment in between: waiting after a failure (or a command that deferred it, with exit status 75), else
+ * ready. */
 static unsigned queued_state(const struct js_export *x, struct js_export_line *l)
 {
 	const struct jobstack_item *i = &l->item;
@@ -161,6 +166,7 @@ static int only_dead(const struct js_export *x)
 	return x->o.states != 0 && (x->o.states & ~rows) == 0;
 }
 
+/* Where the entry is decides its state: a final attempt, set_aside, a span or a claim. */
 static unsigned state_of(const struct js_export *x, struct js_export_line *l)
 {
 	if (l->final)
@@ -170,6 +176,7 @@ static unsigned state_of(const struct js_export *x, struct js_export_line *l)
 	return only_dead(x) ? 0 : queued_state(x, l);
 }
 
+/* Returns whether the options ask for this item: by its state, how its last attempt ended, and when. */
 static int is_wanted(const struct js_export *x, const struct jobstack_item *i)
 {
 	unsigned states = x->o.states, is = i->state;

@@ -14,6 +14,7 @@
 
 _Static_assert(JS_EXPORT_PAGE <= JS_WORKER_CACHE_MAX, "the array of workers holds all workers of one page");
 
+/* Texts end with a NUL, which is copied, too. */
 static size_t copy_bytes(struct js_buf *bytes, struct jobstack_bytes data)
 {
 	size_t at = bytes->len;
@@ -65,6 +66,8 @@ static const char *text_at(const struct js_export *x, size_t at)
 	return at == JS_EXPORT_NO_TEXT ? NULL : x->bytes.data + at;
 }
 
+/* Now the page grows no more, so offsets become pointers.  The workers of all its lines are read by one query at most.
+ */
 int js_export_page_report(struct js_export *x, struct jobstack_error *error)
 {
 	if (x->bytes.failed)

@@ -27,16 +27,17 @@ struct listing {
 	const struct jobstack_filter *filter;
 	jobstack_item_fn *fn;
 	void *ctx;
-	unsigned states; /* that are asked for */
-	unsigned state;	 /* of the items that come; 0: by outcome */
-	uint64_t told, last;
-	uint32_t attempt; /* of the last item */
-	size_t rows;
+	unsigned states;     /* that are asked for */
+	unsigned state;	     /* of the items that come; 0: by outcome */
+	uint64_t told, last; /* how many items were reported; the entry of the last row */
+	uint32_t attempt;    /* of the last item */
+	size_t rows;	     /* of the last query */
 	const char *running; /* the column of the worker whose claim is listed */
 	int64_t claimed_us;  /* of the claim, if a script popped it: its entries began then; else -1 */
 	int stopped;
 };
 
+/* How many more items may be reported. */
 static uint64_t limit_left(const struct listing *l)
 {
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
@@ -134,11 +135,14 @@ static unsigned ended_states(const struct listing *l)
 	return l->states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 }
 
+/* The condition on a.outcome that stands for these bits: 1 failed, 2 lost. */
 static const char *outcome_condition(unsigned bits)
 {
 	return bits == JOBSTACK_IS_FAILED ? " IN(1)" : bits == JOBSTACK_IS_LOST ? " IN(2)" : " IN(1,2)";
 }
 
+/* Entries of a span: with the attempt before the next one, which is their last.  Those that are listed as failed or
+ * lost are left out, or they would be listed twice. */
 static void span_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct js_set *set = of;
@@ -154,6 +158,7 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 	}
 }
 
+/* Entries of a claim that run: those without a row for the claim's attempt. */
 static void claim_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct js_set *set = of;
@@ -173,9 +178,9 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 	}
 }
 
-/* The entries of spans of one entry each, as many as follow each other from the Ith on, up or (in a last-in-first-out
- * stack) down, and differ in nothing else: a query for each of them would take long where all waiting entries are
- * stored like that. */
+/* Gathers the entries of spans of one entry each, from the Ith on, as long as their numbers rise (or, in a
+ * last-in-first-out stack, fall) and they differ in nothing else.  Returns how many they are.  A query for each of them
+ * would take long where all waiting entries are stored like that. */
 static size_t count_singles(const struct js_set_query *sets, size_t i, uint64_t ids[SETS])
 {
 	const struct js_place *first = &sets->set[i].place;
@@ -378,7 +383,7 @@ struct pathing {
 	jobstack_item_fn *fn;
 	void *ctx;
 	int stopped;
-	uint64_t last; /* the highest entry so far */
+	uint64_t last; /* the highest entry so far: the next page begins behind it */
 };
 
 static void take_datapath(void *ctx, const struct js_row *row)

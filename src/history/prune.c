@@ -123,7 +123,7 @@ static int drop_claimed_of_page(struct pruning *p, struct jobstack_error *error)
 	return 0;
 }
 
-/* How many entries at the head of the list have numbers without a gap. */
+/* Returns how many entries at the head of the list have numbers without a gap. */
 static size_t count_consecutive(const struct done *list, size_t n)
 {
 	size_t i = 1;
@@ -133,7 +133,8 @@ static size_t count_consecutive(const struct done *list, size_t n)
 	return i;
 }
 
-/* By intervals: most entries that can go lie side by side, and the server needs no time for what is not listed. */
+/* Adds the condition that names the entries, by intervals: most entries that can go lie side by side, and a list of all
+ * numbers would cost the server more than deleting the rows. */
 static void entries_sql(struct js_sql *sql, const struct done *list, size_t n)
 {
 	/* the ends first: whatever plan the server has, it does not leave them */
@@ -148,8 +149,8 @@ static void entries_sql(struct js_sql *sql, const struct done *list, size_t n)
 	js_sql_add(sql, ")");
 }
 
-/* The next page, along the primary key of attempt.  What is read of its last entry may be a part: that entry belongs to
- * the next page then, where its final attempt is. */
+/* Reads the next page, along the primary key of attempt.  What is read of its last entry may be a part: that entry
+ * belongs to the next page then, where its final attempt is. */
 static int read_done_page(struct pruning *p, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask(
@@ -197,7 +198,7 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 	return sum;
 }
 
-/* How many entries at the head of the list go in one transaction. */
+/* Returns how many entries at the head of the list go in one transaction. */
 static size_t count_for_chunk(const struct done *list, size_t n)
 {
 	size_t i = 0;
@@ -211,8 +212,8 @@ static size_t count_for_chunk(const struct done *list, size_t n)
 	return i;
 }
 
-/* All attempts, the last one at the number that was read: each row is named, and so are the values of `final`, of which
- * a requeue changes one. */
+/* Deletes all attempts of the entries.  Each row is named, and so is its value of `final`.  A requeue at the same
+ * moment changes one of these, and then fewer rows match than the guard wants. */
 static void remove_attempts_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
 {
 	uint64_t rows = attempts_of(list, n);
@@ -246,6 +247,7 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 	return js_db_commit(p->handle->db, &sql, lost, error);
 }
 
+/* At first all entries count as claimed, that is, as not to be removed; each row takes one out. */
 static void mark_still_done(void *ctx, const struct js_row *row)
 {
 	struct chunk *c = ctx;
@@ -257,8 +259,8 @@ static void mark_still_done(void *ctx, const struct js_row *row)
 		c->list[at].claimed = 0;
 }
 
-/* A guard stopped it: keeps the entries of the chunk that are still done, at the same attempt. (None, if an earlier
- * try of ours had arrived.) */
+/* A guard stopped the transaction: keeps the entries of the chunk that are still done, at the same attempt, for the
+ * next try.  If an earlier try of ours had arrived, none is left. */
 static int keep_still_done(struct pruning *p, struct jobstack_error *error)
 {
 	struct chunk *c = &p->still;
@@ -281,6 +283,8 @@ static void count_pruned(struct pruning *p, const struct done *list, size_t n)
 	p->result.attempts += attempts_of(list, n);
 }
 
+/* Removes a chunk, with retries without the entries that others have changed.  The archive gets the chunk before each
+ * try: what is removed was kept before. */
 static int prune_chunk(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
 {
 	struct chunk *left = &p->still, *tried = &p->tried;
@@ -350,7 +354,7 @@ static int prune_window(struct pruning *p, uint64_t low, struct jobstack_error *
 	return status;
 }
 
-/* Reads how far to go in time and in numbers. */
+/* Reads how far to go in time (by the server's clock) and in numbers. */
 static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask_number(p->handle, now_us, error,
@@ -459,7 +463,8 @@ static int remove_facts(struct pruning *p, enum jobstack_fact_kind kind, const s
 	return page.failed ? js_error_memory(error) : status;
 }
 
-/* What was recorded beside the work itself.  No worker's row is locked, so no worker waits for this. */
+/* Removes facts that only old records name: platforms and lists of packages.  No worker's row is locked, so no worker
+ * waits for this. */
 static int prune_usage(struct pruning *p, struct jobstack_error *error)
 {
 	struct numbers platforms = {.n = 0}, packages = {.n = 0};

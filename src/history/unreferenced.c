@@ -15,15 +15,15 @@
 
 #define HOUR_US INT64_C(3600000000)
 #define WINDOW (UINT64_C(1) << 26) /* worker numbers; higher ones are removed by a later call */
-#define PAGE 20000
-#define CHUNK 1000
+#define PAGE 20000		   /* workers read by one query */
+#define CHUNK 1000		   /* rows deleted by one statement */
 
 struct js_unreferenced {
 	struct jobstack *handle;
-	uint64_t stack_id, first, window; /* the first number, and how many follow */
-	int64_t before_us;
-	unsigned char *bits;
-	uint64_t noted;
+	uint64_t stack_id, first, window; /* the first number, and how many there are from it on */
+	int64_t before_us;		  /* rows that ended before this moment may go */
+	unsigned char *bits;		  /* one per number: 1 if the row may go, as far as is known */
+	uint64_t noted;			  /* how many bits are set */
 	/* the page, or the chunk */
 	uint64_t last, rows;
 	int64_t last_us;
@@ -31,6 +31,7 @@ struct js_unreferenced {
 	size_t n;
 };
 
+/* Sets or clears the bit of a worker, and counts. */
 static void mark_worker(struct js_unreferenced *u, uint64_t worker, int on)
 {
 	uint64_t at = worker - u->first;
@@ -42,7 +43,7 @@ static void mark_worker(struct js_unreferenced *u, uint64_t worker, int on)
 	u->noted += on ? 1 : UINT64_MAX;
 }
 
-/* ------------------------------------------------------------------------------------------------- who has ended */
+/* ------------------------------------------------------------------------------------------ workers that have ended */
 
 static void take_range(void *ctx, const struct js_row *row)
 {
@@ -71,7 +72,8 @@ static void take_ended(void *ctx, const struct js_row *row)
 	mark_worker(u, u->last, 1);
 }
 
-/* By the index worker_of_stack, whose records end with the primary key. */
+/* Notes the workers that may go.  The index worker_of_stack serves it, whose records end with the primary key: so
+ * (ended, worker_id) is a place in it. */
 static int note_ended(struct js_unreferenced *u, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask(u->handle, take_range, u, error,
@@ -123,7 +125,8 @@ void js_unreferenced_free(struct js_unreferenced *u)
 	free(u);
 }
 
-/* -------------------------------------------------------------------------------------------- who is referred to */
+/* ---------------------------------------------------------------------------------------- workers that attempts name
+ */
 
 static void take_reference(void *ctx, const struct js_row *row)
 {
@@ -149,9 +152,9 @@ int js_unreferenced_exclude(struct js_unreferenced *u, uint64_t low, uint64_t hi
 	return js_db_query(u->handle->db, &sql, take_reference, u, error);
 }
 
-/* ----------------------------------------------------------------------------------------------------- what goes */
+/* ------------------------------------------------------------------------------------------------------- removing */
 
-/* Deletes the rows of the list: by their primary key, and no other could be taken. */
+/* Deletes the rows of the list by their primary key. */
 static int remove_list(struct js_unreferenced *u, const char *statement, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -166,7 +169,7 @@ static int remove_workers(struct js_unreferenced *u, struct jobstack_error *erro
 	u->n = 0;
 	for (uint64_t at = 0; at < u->window; at++) {
 		if (u->bits[at / 8] == 0)
-			at |= 7; /* none of these eight */
+			at |= 7; /* none of the next eight numbers: skips them */
 		else if ((u->bits[at / 8] >> at % 8 & 1) != 0)
 			u->list[u->n++] = u->first + at;
 		if (u->n < CHUNK && (u->n == 0 || at + 1 < u->window))
@@ -187,8 +190,9 @@ static void take_push(void *ctx, const struct js_row *row)
 		u->list[u->n++] = js_row_u64(row, 0);
 }
 
-/* By the index push_of_stack.  An atomic push that failed keeps its row until what it holds was taken away, and any
- * push its own while an entry of it is left, by the index range_of_push: it says who pushed that. */
+/* Removes pushes that ended, by the index push_of_stack.  Two kinds stay: an atomic push that failed, until what it
+ * holds was removed; and any push while one of its entries is left (the index range_of_push finds them), since its row
+ * says who pushed that entry. */
 static int remove_pushes(struct js_unreferenced *u, int64_t pruned_us, uint64_t *pushes, struct jobstack_error *error)
 {
 	uint64_t last = 0;

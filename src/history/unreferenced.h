@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What is left over of a stack's workers and pushes when their entries have been pruned.
+ * Rows of workers and pushes of a stack that nothing refers to any more, after their entries have been pruned.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct js_unreferenced;
 int js_unreferenced_new(struct js_unreferenced **unreferenced, struct jobstack *handle, uint64_t stack_id,
 			int64_t before_us, int64_t now_us, struct jobstack_error *error);
 
-/* Strikes out those that attempts of the entries above LOW, up to HIGH, are of.  PRUNED_US not negative: as if the
- * entries that were done and ended before it had gone already. */
+/* Excludes the workers that attempts of the entries above LOW, up to HIGH, name.  With PRUNED_US not negative, entries
+ * that were done, and ended before it, count as gone already. */
 int js_unreferenced_exclude(struct js_unreferenced *unreferenced, uint64_t low, uint64_t high, int64_t pruned_us,
 			    struct jobstack_error *error);
 

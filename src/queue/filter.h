@@ -25,7 +25,7 @@
 /* Makes FILTER of what the caller has GIVEN (NULL: all).  0, or JOBSTACK_EUSAGE if that is not a filter. */
 int js_filter_take(struct jobstack_filter *filter, const struct jobstack_filter *given, struct jobstack_error *error);
 
-/* Does it ask how an attempt ended?  Then neither running entries nor those that have never run match. */
+/* Returns whether it asks how an attempt ended.  Then neither running entries nor those that have never run match. */
 int js_filter_of_end(const struct jobstack_filter *filter);
 
 /* Adds " AND ..." for all that it says of e, a and w, but for the numbers; of A and W only if it asks for them. */

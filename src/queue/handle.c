@@ -41,6 +41,7 @@ int64_t jobstack_now_us(void)
 	return js_clock_mono_us();
 }
 
+/* The schema is not looked at here, since `init` opens a database without one: js_schema_check does it. */
 int jobstack_open(struct jobstack **handle, const struct jobstack_options *options, struct jobstack_error *error)
 {
 	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DROPS_MAX 20
-#define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
+#define DROPS_MAX 20		/* how often the stack may be dropped just before the push has its row */
+#define AGE_US INT64_C(1000000) /* how long a name waits for others: workers may be waiting for it */
 
-/* Writes the policy that the options give. */
+/* Writes the policy that the options give to the stack.  Without any, nothing is sent. */
 static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 {
 	const struct jobstack_push_options *o = p->options;
@@ -31,6 +31,8 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	return status == JS_DB_GUARD ? 0 : status; /* it is being dropped: the first chunk reports that */
 }
 
+/* Makes the stack and the row of this push.  The INSERT selects from the stack's row (JS_STACK_KEPT), so it fails if
+ * the stack is being dropped, and a drop that begins now waits for it and then sees that somebody pushes. */
 static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -97,13 +99,14 @@ static int is_chunk_full(const struct js_pushing *p)
 	return p->n >= JS_PART_NAMES || p->bytes.len >= JS_PART_BYTES;
 }
 
-/* Do the names come so slowly that those who wait for them should not wait for the chunk to be full? */
+/* Returns whether the names come so slowly that the workers which wait for them should not wait for a full chunk. */
 static int is_chunk_old(const struct js_pushing *p)
 {
 	return p->n > 0 && jobstack_now_us() - p->first_us >= AGE_US;
 }
 
-/* There are more names than an INSERT takes. */
+/* There are more names than an INSERT takes, so it is worth asking the server whether it takes a LOAD.  That needs a
+ * new connection, which a short push does without. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status;
@@ -146,6 +149,7 @@ static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, st
 	return 0;
 }
 
+/* Takes names until NEXT has no more: its 0 is a name, 1 the end, 2 that none has come for a while, negative a stop. */
 static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, struct jobstack_error *error)
 {
 	struct jobstack_bytes name;
@@ -182,7 +186,8 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 	return status;
 }
 
-/* Ends the pusher's row, and makes what an atomic push wrote ready. */
+/* Ends the pusher's row, and makes what an atomic push wrote ready: all its spans change their class in one
+ * transaction, so workers see all entries or none.  p->parts says how many spans must change. */
 static int publish_push(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c
- * knows which names are there already, held_names.c deals with another push that holds them, discard.c takes away what
- * an atomic push wrote and nobody will publish.
+ * knows which names are there already, held_names.c waits for another push that holds them, discard.c removes what an
+ * atomic push wrote and nobody will publish.
  */
 #pragma once
 
@@ -23,16 +23,16 @@ struct js_pushed_name {
 	int drop; /* known, or a second time in this part */
 };
 
-/* Returns whether names may go by LOAD. */
+/* Whether names may go by LOAD: the server has not been asked; it takes them; it does not, or one has failed. */
 enum js_loads { JS_LOADS_UNASKED, JS_LOADS_YES, JS_LOADS_NO };
 
 struct js_pushing {
 	struct jobstack *handle;
 	const char *stack_name;
 	const struct jobstack_push_options *options;
-	struct js_stack stack;
-	int begun;
-	uint64_t push_id, seq;
+	struct js_stack stack; /* as it was read last */
+	int begun;	       /* the push has a row */
+	uint64_t push_id, seq; /* of that row: (token, seq) is the fence, as for a worker */
 	unsigned char token[16];
 	int64_t beat_us, shown_us; /* the last beat, and the last js_push_lock */
 	enum js_loads loads;
@@ -92,7 +92,7 @@ int js_held_names_wait(struct js_pushing *p, uint64_t holder, uint64_t held, str
 int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error);
 
 /* Ends push ID, which was found dead, if it has not moved since its row had SEQ and BEAT_US (else JOBSTACK_NOTHING),
- * and takes away what it holds. */
+ * and removes what it holds. */
 int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us,
 		    struct jobstack_error *error);
 

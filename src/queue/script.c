@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
+ * * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
  * is found again by its token, or prevented from happening later; a close names (entry, attempt), and repeating it is
  * harmless.
+ *
+ * A pop makes a row in `worker` (kind 1), with a long lease instead of heartbeats.  A close loads that row and takes a
+ * step in its name, or ends it with the last entry.  Two closes of one pop may run at once.  Each step of such a worker
+ * leaves a token of its own, so that each knows whether it was its step that moved seq (settle.c).
  */
 #include "base/file.h"
 #include "queue/batch.h"
@@ -16,7 +20,7 @@
 #define RACES_MAX 50
 #define POPS_MAX 5 /* empty ones, while there is something */
 
-/* The worker row with this token: its number, or 0. */
+/* Finds the worker row with this token: its number, or 0. */
 static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id,
 		      struct jobstack_error *error)
 {
@@ -28,6 +32,9 @@ static int find_token(struct jobstack *handle, const unsigned char token[16], ui
 	return status;
 }
 
+/* One transaction inserts the worker's row and pops.  If it takes nothing, it deletes the row again, so an empty stack
+ * that is polled leaves none.    After a lost reply the packet has been sent again.  Then the first may still arrive,
+ * and would pop for nobody: js_worker_void_lost_insert prevents that. */
 static int pop_once(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o,
 		    size_t k, struct jobstack_batch *batch, struct jobstack_error *error)
 {
@@ -74,8 +81,10 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	return status;
 }
 
-/* Was there something to pop after all?  A pop that knew of no limit takes nothing where there is one; and one that
- * waited for a span whose priority was being changed finds it gone from where it looks. */
+/* Returns 0 if there was something to pop after all, else JOBSTACK_NOTHING, or an error.  A pop that knew of no limit
+ * takes nothing where there is one.  A pop that waited for the lock of a span whose priority was being changed finds
+ * that the span is gone from where it looked.  And on MariaDB the statement that locks the span may have been skipped.
+ */
 static int has_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t more;
@@ -188,8 +197,8 @@ static int refuse_lease(const struct jobstack_outcome *o, const char *more, stru
 			    o->entry, o->attempt, more);
 }
 
-/* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now,
- * else the answer. */
+/* Judges by what was read whether this outcome can be delivered: 2 if it can, 0 if it was closed with the same outcome
+ * before, else the answer for the caller. */
 static int judge_close(const struct entry_state *h, const char *stack, const struct jobstack_outcome *o,
 		       struct jobstack_error *error)
 {
@@ -219,7 +228,8 @@ static int judge_close(const struct entry_state *h, const char *stack, const str
 			      "was never popped, or the database was set back to a time before the pop", error);
 }
 
-/* Closes one entry that judge_close found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
+/* Closes one entry that judge_close found closable: by a step, or, if it is the last that the pop holds, by the end of
+ * its row.  JOBSTACK_NOTHING: somebody has changed it since it was read; it must be read again. */
 static int close_held(struct jobstack *handle, const struct js_stack *s, const struct entry_state *h,
 		      const struct jobstack_outcome *o, struct jobstack_error *error)
 {

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRIES 9 /* to measure something; the median counts */
-#define LONG_TRIES 3
-#define SHORT_WORK 500 /* less than a millisecond */
-#define LONG 50	       /* times that */
+#define TRIES 9	       /* to measure something; the median counts */
+#define LONG_TRIES 3   /* of long work; the mean counts */
+#define SHORT_WORK 500 /* SHA-256 sums: less than a millisecond */
+#define LONG 50	       /* long work is so many times that */
 
 /* One question; its rows are names and values, or (NAME) values alone. */
 struct facts {
@@ -52,7 +52,7 @@ static void take_fact(void *ctx, const struct js_row *row)
 	report_fact(f, name, row->col[1]);
 }
 
-/* Asks; only a server that is gone is an error. */
+/* Asks one question.  Only a server that is gone is an error: what our rights do not show is left out. */
 static int ask_facts(struct facts *f, const char *name, const char *prefix, const char *statement,
 		     struct jobstack_error *error)
 {
@@ -82,7 +82,7 @@ static int64_t median_time(uint64_t us[TRIES])
 	return (int64_t)us[TRIES / 2];
 }
 
-/* Round trips, with the connection made. */
+/* Measures a round trip on the connection that is there. */
 static int report_round_trip(struct facts *f, struct jobstack_error *error)
 {
 	uint64_t us[TRIES];
@@ -111,8 +111,9 @@ static int time_work(struct facts *f, uint64_t work, uint64_t *us, struct jobsta
 	return js_db_query(f->handle->db, &sql, take_time, us, error);
 }
 
-/* How much longer work takes in the server, because other threads want its processors: a short piece can have one for
- * itself, long ones have to share. */
+/* Measures how much longer work takes in the server, because other threads want its processors.  A short piece of work
+ * can have one for itself; long ones have to share it.  So the shortest time of a short piece is what work costs by
+ * itself. */
 static int report_slowdown(struct facts *f, struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;

@@ -14,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pops use shards from this many workers and this commit time on. */
+/* Pops use shards from this many workers and this commit time on: below that, pops seldom wait for each other. */
 #define SHARDS_FROM 4
 #define SLOW_COMMIT_US 1000
-#define LEASE_US INT64_C(300000000)
-#define IDLE_S 600 /* after so long the server ends an idle connection (db/session.c) */
-#define IDLE_MOST_S 31536000
+#define LEASE_US INT64_C(300000000) /* the default: five minutes */
+#define IDLE_S 600		    /* after so long the server ends an idle connection (db/request.h) */
+#define IDLE_MOST_S 31536000	    /* the most that wait_timeout can be */
 
+/* What no query looks for is one JSON column (queue/identity.h), which both kinds of server want in utf8mb4. */
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
 			  const struct jobstack_worker_options *o)
 {
@@ -39,6 +40,8 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 	js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
 }
 
+/* One transaction gives the live row a new token and inserts an ended row with the old one.  If the late packet arrives
+ * in between, it waits for the unique key, and then fails on it. */
 int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *stack, uint64_t id,
 			       unsigned char token[16], int script, const struct jobstack_worker_options *o,
 			       struct jobstack_error *error)
@@ -74,6 +77,7 @@ static void take_birth(void *ctx, const struct js_row *row)
 	w->born_us = row == NULL ? -1 : js_row_time(row, 1);
 }
 
+/* The lease is counted from before the INSERT was sent: others count it from when they see the row. */
 int jobstack_worker_begin(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options,
 			  struct jobstack_worker **out, struct jobstack_error *error)
 {
@@ -150,6 +154,8 @@ void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char t
 	memcpy(token, worker->token, sizeof(worker->token));
 }
 
+/* The lock belongs to the connection, so it is requested once for each, and no new connection is made only to request
+ * it. wait_timeout is set to half of the lease, if that is longer than usual: heartbeats come in each third of it. */
 int jobstack_worker_stay(struct jobstack_worker *w, struct jobstack_error *error)
 {
 	struct js_db *db = w->handle->db;
@@ -181,6 +187,8 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 	return js_db_commit(w->handle->db, &sql, NULL, error);
 }
 
+/* A pop of a stack with a limit waits for the row in `running_limit` anyway.  On a cluster (which has no user locks),
+ * two servers can both cut a span, and only one of them can commit: shards would not help. */
 void js_worker_count_shards(struct jobstack_worker *w)
 {
 	w->shards = w->can_shard && !w->stack.limited && w->workers >= SHARDS_FROM && w->commit_us >= SLOW_COMMIT_US &&
@@ -189,6 +197,7 @@ void js_worker_count_shards(struct jobstack_worker *w)
 			    : 0;
 }
 
+/* One of shards + 1 numbers: the highest one means the first span. */
 void js_worker_draw_shard(struct jobstack_worker *w, struct js_pop *pop)
 {
 	if (w->seed == 0)

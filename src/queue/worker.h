@@ -25,20 +25,22 @@ struct jobstack_worker {
 	int script;		      /* it is a script's pop */
 	int reopened;		      /* it had ended, and left a claim (jobstack_recover_left): its slots are 0 */
 	uint64_t shown;		      /* the connection that holds the worker's user lock; 0: none does */
-	int64_t lease_us, deadline_us;
+	int64_t lease_us;	      /* how long others wait for a heartbeat */
+	int64_t deadline_us;	      /* when the lease ends, by jobstack_now_us, counted from when a step was sent */
 	struct js_claim *claims;
-	int64_t policy_us;    /* when the stack's policy was last read */
-	uint32_t workers;     /* how many the stack then had, or as many as make a crowd */
-	int64_t took_us;      /* how long that step's commit took */
-	int64_t commit_us;    /* a running mean of that */
-	int can_shard;	      /* the server has a binary log, and the stack's order need not be exact */
-	unsigned shards;      /* pops go to so many shards; 0: in order */
-	uint64_t seed;	      /* draws them */
-	int failing;	      /* and as many dead entries as its max_failures */
-	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
-	int64_t unsettled_us; /* when its first try was sent */
-	size_t unsettled_n, unsettled_k;
-	uint64_t unsettled_reused; /* the claim whose row that step's pop uses; 0: none */
+	/* of the stack's policy, as it was read last: */
+	int64_t policy_us; /* when that was */
+	uint32_t workers;  /* how many live workers the stack had; counted up to one more than make a crowd (step.c) */
+	int64_t took_us;   /* how long that step's commit took */
+	int64_t commit_us; /* a running mean of that; 0: not known */
+	int can_shard;	   /* the server has a binary log, and the stack's order need not be exact */
+	unsigned shards;   /* pops go to so many shards; 0: in order */
+	uint64_t seed;	   /* of the numbers that draw one (js_num_jitter); 0: not set yet */
+	int failing;	   /* the stack had as many dead entries as its max_failures */
+	int unsettled;	   /* whether the last step was committed is not known: only the same step may follow */
+	int64_t unsettled_us;		 /* when its first try was sent */
+	size_t unsettled_n, unsettled_k; /* how many outcomes it has, and how many entries it claims */
+	uint64_t unsettled_reused;	 /* the claim whose row that step's pop uses; 0: none */
 };
 
 /* Adds the INSERT of a worker row.  Nothing is inserted if the stack is being dropped or gone; the drop waits for one
@@ -75,7 +77,7 @@ int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack
 int js_worker_skip(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n, int recovering,
 		   int refused, struct jobstack_error *error);
 
-/* Whether KILLS asks for an entry that is open in LIST. */
+/* Returns whether KILLS asks for an entry that is open in LIST. */
 int js_kill_is_open(const char *kills, struct js_claim *list);
 
 /* Marks the entries that are open in LIST, and that KILLS asks for, and writes to OUTCOMES that they are dead.  KILLS
@@ -111,6 +113,5 @@ int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end 
 void js_worker_count_shards(struct jobstack_worker *w);
 
 /* Draws the shard of POP, independently of other draws and workers.  Of 17 pops one is in order, and one may make
- * shards.
- */
+ * shards. */
 void js_worker_draw_shard(struct jobstack_worker *w, struct js_pop *pop);

@@ -26,7 +26,7 @@
 #define MARK "@/jobstack/@"	       /* neither a stack's name nor a shell's syntax has it */
 #define OUTPUT_MAX (UINT64_C(4) << 20) /* js_child_run keeps no more */
 
-/* What one command said. */
+/* What one command printed, and its wait status. */
 struct output {
 	struct js_buf out, err;
 	int status;
@@ -72,7 +72,8 @@ static void free_output(struct output *s)
 	js_buf_free(&s->err);
 }
 
-/* ERROR gets the last line that the command printed to its standard error. */
+/* Says why the output is no answer: ERROR gets the last line that the command printed to its standard error, or else
+ * what is known of its end.  Returns -1. */
 static int explain_failure(const char *program, const struct output *s, char *error, size_t error_size)
 {
 	const char *text = s->err.len > 0 ? s->err.data : "", *last = "";
@@ -101,7 +102,8 @@ static const char *note_running_group(const void *arg)
 	return NULL;
 }
 
-/* Runs it.  0 if it has ended, whatever its status. */
+/* Runs a command, in a process group of its own, for at most limit_us.  Returns 0 if it has ended by then, whatever its
+ * status. */
 static int run_command(const char *const *argv, struct output *s, char *error, size_t error_size)
 {
 	const struct js_child child = {.argv = argv,
@@ -134,9 +136,9 @@ static char *trim_field(char *text)
 	return text;
 }
 
-/* Takes the next row from *TEXT apart.  The mark ends each field, and a line break the row; a field may have line
- * breaks of its own, as comments do.  Returns 1; 0 after the last; -1 for a row that is cut off or has another number
- * of fields. */
+/* Splits the next row of *TEXT into its fields.  The mark ends each field, and a line break the row; a field may have
+ * line breaks of its own, as comments do.  Returns 1; 0 after the last; -1 for a row that is cut off or has another
+ * number of fields. */
 static int split_next_row(char **text, size_t n, char *fields[FIELDS_MAX])
 {
 	char *at = *text, *end;
@@ -198,7 +200,8 @@ static uint32_t parse_number(const char *text)
 	return js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : 0;
 }
 
-/* "N/A", "NONE", "Unknown", or a time in words, where a wrapper script has changed the environment: not known. */
+/* Reads seconds since 1970.  Anything else is not known: "N/A", "NONE", "Unknown", or a time in words, where a wrapper
+ * script has changed the environment. */
 static int64_t parse_time(const char *text)
 {
 	uint64_t n;
@@ -214,6 +217,7 @@ static int64_t parse_time(const char *text)
 #define JOB_FIELDS 9
 #define OPTION_MAX 100000 /* the kernel takes 128 KiB for one argument */
 
+/* The jobs that are asked for, and where each answer goes. */
 struct wanted {
 	const uint32_t *ids;
 	struct js_slurm_job *out;
@@ -225,7 +229,7 @@ struct wanted {
 static const char *const finals[] = {"COMPLETED", "CANCELLED", "FAILED",	"TIMEOUT", "PREEMPTED",
 				     "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", NULL};
 
-/* Of a job that waits, the times are guesses of the scheduler's. */
+/* States in which a job waits.  Its times are then guesses of the scheduler's. */
 static const char *const waits[] = {"PENDING",	    "REQUEUED", "REQUEUE_HOLD",	 "REQUEUE_FED",
 				    "SPECIAL_EXIT", "REVOKED",	"RESV_DEL_HOLD", NULL};
 
@@ -236,6 +240,7 @@ static int is_one_of(const char *state, const char *const *names)
 	return *names != NULL;
 }
 
+/* Exit status and signal are those of the job only in a final state, and in NODE_FAIL. */
 static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 {
 	const char *state = fields[1];
@@ -283,6 +288,8 @@ static int find_job(uint32_t job_id, struct js_slurm_job *out, char *error, size
 	return ask_squeue(argv, JOB_FIELDS, take_job, &w, error, error_size);
 }
 
+/* The jobs are named in one option, unless that is longer than the kernel takes: then all jobs of the user come, and
+ * those that were not asked for are skipped. */
 static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
 			  size_t error_size)
 {
@@ -325,7 +332,8 @@ static int is_asked(const struct js_slurm_step *steps, size_t step)
 	return i < step;
 }
 
-/* What the controller says of the nodes: are they down? */
+/* Asks the controller which of the nodes are down, all in one command.  A node is also taken for down if it does not
+ * respond (a * behind the state), since no answer of its slurmd can be had then. */
 static void read_node_states(struct js_slurm_step *steps, size_t n)
 {
 	struct js_buf names = {0};

@@ -29,6 +29,7 @@ static const char *get_text(const char *(*get)(const char *name), const char *na
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+/* The number that the variable NAME has, if it is one from LOW to HIGH; else UNSET. */
 static int64_t get_number(const char *(*get)(const char *name), const char *name, int64_t low, int64_t high,
 			  int64_t unset)
 {
@@ -200,13 +201,15 @@ static void set_number_variable(const char *name, int64_t n, int replace)
 	(void)setenv(name, text, replace);
 }
 
-/* NAMES: each with a NUL, and one more at the end. */
+/* Removes variables.  NAMES: each with a NUL, and one more at the end. */
 static void unset_variables(const char *names)
 {
 	for (; *names != '\0'; names += strlen(names) + 1)
 		(void)unsetenv(names);
 }
 
+/* What Slurm said of the whole job, or of the worker's step, becomes what a slot has.  `tasks` would make srun start as
+ * many tasks as the job has workers; `binding` would put the commands of all slots on the same CPUs. */
 void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned slots)
 {
 	static const char tasks[] = "SLURM_NTASKS\0SLURM_NPROCS\0SLURM_NTASKS_PER_NODE\0SLURM_NTASKS_PER_CORE\0"

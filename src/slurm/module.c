@@ -95,6 +95,8 @@ static const struct {
 	[JOB_BOOT_FAIL] = {"BOOT_FAIL", 1}, [JOB_DEADLINE] = {"DEADLINE", 1},	[JOB_OOM] = {"OUT_OF_MEMORY", 1},
 };
 
+/* Writes the state as words, the base state first.  A flag that means that something of the job may still run, or that
+ * it will run again, takes back that its state is final. */
 static void fill_state(struct js_slurm_job *out, uint32_t state)
 {
 	uint32_t base = state & JOB_STATE_BASE;
@@ -180,7 +182,7 @@ static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struc
 #define NODE_STATE_POWERED_DOWN NODE_STATE_POWER_SAVE
 #endif
 
-/* What the controller says of the node: is it down?  1 yes, 0 no, -1: it does not know the node. */
+/* Asks the controller whether the node is down: 1 yes, 0 no, -1: it does not know the node, or does not answer. */
 static int is_node_down(char *node)
 {
 	node_info_msg_t *answer = NULL;
@@ -200,6 +202,7 @@ static int is_node_down(char *node)
 	return down;
 }
 
+/* Asks about the node of step I, if that is wanted; once for all steps on the same node. */
 static void fill_node_state(struct js_slurm_step *steps, size_t i)
 {
 	size_t k;
@@ -211,6 +214,7 @@ static void fill_node_state(struct js_slurm_step *steps, size_t i)
 	steps[i].down = k < i ? steps[k].down : is_node_down(steps[i].node);
 }
 
+/* One question for all steps: about their job, if they are all of one, else about all jobs. */
 static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
 {
 	job_step_info_response_msg_t *answer = NULL;
@@ -274,7 +278,7 @@ static int read_slurm_conf(struct js_slurm_conf *out, char *error, size_t error_
 	return 0;
 }
 
-/* Slurm's word for why a job waits.  libslurm has it, but not in its headers, and under names that changed. */
+/* Fills in Slurm's word for why a job waits.  libslurm has it, but not in its headers, and under names that changed. */
 static void fill_reason(struct js_slurm_queued *out, const slurm_job_info_t *record)
 {
 	static const char *const names[] = {"slurm_job_state_reason_string", "slurm_job_reason_string"};

@@ -139,8 +139,8 @@ int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char
 /* In words: "its Slurm job 120_[7-20] in the partition long is PENDING: Priority". */
 void js_slurm_queued_words(const struct js_slurm_queued *job, char *words, size_t size);
 
-/* Is Slurm set up on this host, as far as a look at the usual places for its configuration can tell?  libslurm waits
- * for long where it is not. */
+/* Returns whether Slurm is set up on this host, as far as a look at the usual places for its configuration can tell.
+ * Where it is not, libslurm waits for long. */
 int js_slurm_is_here(void);
 
 /* Asks how the cluster is set up. */
