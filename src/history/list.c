@@ -43,11 +43,6 @@ static uint64_t limit_left(const struct listing *l)
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
 }
 
-static uint64_t wants_tails(const struct listing *l)
-{
-	return l->filter->tails != 0;
-}
-
 static void take_item(void *ctx, const struct js_row *row)
 {
 	struct listing *l = ctx;
@@ -150,7 +145,7 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 	js_sql_add(sql,
 		   ITEM " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 			"a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-		   wants_tails(l), (uint64_t)set->place.attempt - 1, l->stack.id);
+		   (uint64_t)(l->filter->tails != 0), (uint64_t)set->place.attempt - 1, l->stack.id);
 	if (ended_states(l) != 0) {
 		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
 		js_sql_add(sql, outcome_condition(ended_states(l)));
@@ -295,7 +290,7 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 {
 	const struct table *t = of;
 
-	js_sql_add(sql, t->head, wants_tails(l), l->stack.id);
+	js_sql_add(sql, t->head, (uint64_t)(l->filter->tails != 0), l->stack.id);
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
@@ -352,7 +347,7 @@ static int list_ended(struct listing *l, uint64_t entry, uint32_t first, struct 
 			     " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 			     "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u AND "
 			     "COALESCE(a.attempt,0)>=%u ORDER BY a.attempt",
-			     wants_tails(l), l->stack.id, entry, (uint64_t)first);
+			     (uint64_t)(l->filter->tails != 0), l->stack.id, entry, (uint64_t)first);
 }
 
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,

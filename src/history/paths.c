@@ -148,7 +148,7 @@ struct telling {
 };
 
 /* Columns: the stack's name, the entry, its datapath, the version of the program (a fact's text), an attempt and its
- * worker.  A row without a name is of a stack that is gone. */
+ * worker. */
 static void take_item(void *ctx, const struct js_row *row)
 {
 	struct telling *t = ctx;

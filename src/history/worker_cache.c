@@ -101,19 +101,21 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	c->place[place] = (uint16_t)(++c->n);
 }
 
+/* Returns whether worker I of the list must be read.  One that stands there several times in a row counts once. */
+static int is_missing(const struct js_worker_cache *c, const uint64_t *workers, size_t i)
+{
+	return workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) && c->place[find_place(c, workers[i])] == 0;
+}
+
 static int read_missing_workers(struct js_worker_cache *c, struct jobstack *handle, const uint64_t *workers, size_t n,
 				struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t last = 0;
 
 	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(NULL");
-	for (size_t i = 0; i < n; i++) {
-		if (workers[i] == 0 || workers[i] == last || c->place[find_place(c, workers[i])] != 0)
-			continue;
-		js_sql_add(&sql, ",%u", workers[i]);
-		last = workers[i];
-	}
+	for (size_t i = 0; i < n; i++)
+		if (is_missing(c, workers, i))
+			js_sql_add(&sql, ",%u", workers[i]);
 	js_sql_stmt(&sql, ")");
 	return js_db_query(handle->db, &sql, take_worker_row, c, error);
 }
@@ -125,8 +127,7 @@ int js_worker_cache_read(struct js_worker_cache *c, struct jobstack *handle, con
 
 	c->failed = 0;
 	for (size_t i = 0; i < n; i++)
-		missing += workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) &&
-			   c->place[find_place(c, workers[i])] == 0;
+		missing += (size_t)is_missing(c, workers, i);
 	if (missing == 0)
 		return 0;
 	if (c->n + missing > JS_WORKER_CACHE_MAX)

@@ -69,8 +69,7 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *f)
 		js_sql_add(sql, " AND LOCATE(%s,a.reason)>0", f->reason);
 	if (f->programs != NULL) {
 		js_sql_add(sql, " AND a.program IN(NULL");
-		for (size_t i = 0; i < f->programs_n; i++)
-			js_sql_add(sql, ",%d", f->programs[i]);
+		js_sql_numbers(sql, f->programs, f->programs_n);
 		js_sql_add(sql, ")");
 	}
 	if (f->older_us > 0)

@@ -96,11 +96,6 @@ static int report_round_trip(struct facts *f, struct jobstack_error *error)
 	return 0;
 }
 
-static void take_time(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
-}
-
 static int time_work(struct facts *f, uint64_t work, uint64_t *us, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -108,7 +103,7 @@ static int time_work(struct facts *f, uint64_t work, uint64_t *us, struct jobsta
 	js_sql_stmt(&sql, "SET @js_began=SYSDATE(6)");
 	js_sql_stmt(&sql, "DO BENCHMARK(%u,SHA2('jobstack',256))", work);
 	js_sql_stmt(&sql, "SELECT TIMESTAMPDIFF(MICROSECOND,@js_began,SYSDATE(6))");
-	return js_db_query(f->handle->db, &sql, take_time, us, error);
+	return js_db_query(f->handle->db, &sql, js_row_number, us, error);
 }
 
 /* Measures how much longer work takes in the server, because other threads want its processors.  A short piece of work
@@ -198,7 +193,7 @@ int jobstack_commit_time(struct jobstack *handle, int64_t *us, int64_t *least_us
 		js_sql_stmt(&sql, "DELETE FROM running_limit WHERE stack_id=0");
 		js_sql_stmt(&sql, "SET @js_commit=SYSDATE(6)");
 		js_sql_stmt(&tail, "SELECT TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))");
-		JS_TRY(js_db_transaction(handle->db, &sql, &tail, take_time, &took[i], NULL, error));
+		JS_TRY(js_db_transaction(handle->db, &sql, &tail, js_row_number, &took[i], NULL, error));
 	}
 	*us = median_time(took); /* which sorts them */
 	*least_us = (int64_t)took[0];

@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "queue/batch.h"
 #include "queue/closed.h"
 #include "queue/running.h"
@@ -41,6 +42,9 @@
 #define LOCK_WAIT_S 5
 /* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
+/* Pops use shards from this many workers and this commit time on: below that, pops seldom wait for each other. */
+#define SHARDS_FROM 4
+#define SLOW_COMMIT_US 1000
 
 /* A step that is under way: what it is made of, and what its tail brings. */
 struct stepping {
@@ -119,11 +123,15 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 /* clang-format on */
 
 /* Updates what depends on the last reading of the policy: the mean time of a commit, of which a new reading makes a
- * quarter, and the number of shards. */
+ * quarter, and the number of shards.  There are none in a stack with a limit, whose pops wait for the row in
+ * `running_limit` anyway, and none on a cluster, which has no user locks. */
 static void note_commit_time(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
-	js_worker_count_shards(w);
+	w->shards = w->can_shard && !w->stack.limited && w->workers >= SHARDS_FROM && w->commit_us >= SLOW_COMMIT_US &&
+				    js_db_has_user_locks(w->handle->db)
+			    ? JS_SPAN_SHARDS
+			    : 0;
 }
 
 /* Reads the policy, which the worker keeps until the next reading. */
@@ -229,6 +237,16 @@ static void add_user_lock(const struct jobstack_worker *w, const struct js_pop *
 							 : LOCK_WAIT_S);
 }
 
+/* Draws the shard of POP, independently of other draws and workers: one of shards + 1 numbers, of which the highest one
+ * means the first span, in order, and the one below it that the pop may make shards. */
+static void draw_shard(struct jobstack_worker *w, struct js_pop *pop)
+{
+	if (w->seed == 0)
+		w->seed = w->id * 2654435761u + 88172645463325252u;
+	pop->shards = w->shards;
+	pop->shard = w->shards > 0 ? (unsigned)js_num_jitter(&w->seed, w->shards + 1) : 0;
+}
+
 /* Decides how this step pops, and under which number its claim will be found.  A new claim has the number seq + 1,
  * which is this step's own and never comes again; one in the row of a closed claim keeps that claim's number. */
 static void plan_pop(struct stepping *s)
@@ -237,7 +255,7 @@ static void plan_pop(struct stepping *s)
 	struct js_pop *pop = &s->pop;
 
 	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh};
-	js_worker_draw_shard(w, pop);
+	draw_shard(w, pop);
 	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
 	 * that is repeated must look for its claim where the first try may have written it. */
 	if (!w->unsettled)

@@ -7,16 +7,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "queue/identity.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pops use shards from this many workers and this commit time on: below that, pops seldom wait for each other. */
-#define SHARDS_FROM 4
-#define SLOW_COMMIT_US 1000
 #define LEASE_US INT64_C(300000000) /* the default: five minutes */
 #define IDLE_S 600		    /* after so long the server ends an idle connection (db/request.h) */
 #define IDLE_MOST_S 31536000	    /* the most that wait_timeout can be */
@@ -185,23 +181,4 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 
 	js_span_promote_sql(&sql, &w->stack);
 	return js_db_commit(w->handle->db, &sql, NULL, error);
-}
-
-/* A pop of a stack with a limit waits for the row in `running_limit` anyway.  On a cluster (which has no user locks),
- * two servers can both cut a span, and only one of them can commit: shards would not help. */
-void js_worker_count_shards(struct jobstack_worker *w)
-{
-	w->shards = w->can_shard && !w->stack.limited && w->workers >= SHARDS_FROM && w->commit_us >= SLOW_COMMIT_US &&
-				    js_db_has_user_locks(w->handle->db)
-			    ? JS_SPAN_SHARDS
-			    : 0;
-}
-
-/* One of shards + 1 numbers: the highest one means the first span. */
-void js_worker_draw_shard(struct jobstack_worker *w, struct js_pop *pop)
-{
-	if (w->seed == 0)
-		w->seed = w->id * 2654435761u + 88172645463325252u;
-	pop->shards = w->shards;
-	pop->shard = w->shards > 0 ? (unsigned)js_num_jitter(&w->seed, w->shards + 1) : 0;
 }

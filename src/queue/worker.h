@@ -107,11 +107,3 @@ struct js_worker_end {
 	uint64_t *closed; /* gets how many entries were closed; NULL: not wanted */
 };
 int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end *end, struct jobstack_error *error);
-
-/* Shards spread the pops of a stack's workers over several spans, where commits are slow.  Sets W's number of shards,
- * by what was last read of the server and the stack. */
-void js_worker_count_shards(struct jobstack_worker *w);
-
-/* Draws the shard of POP, independently of other draws and workers.  Of 17 pops one is in order, and one may make
- * shards. */
-void js_worker_draw_shard(struct jobstack_worker *w, struct js_pop *pop);

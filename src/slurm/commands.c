@@ -277,17 +277,6 @@ static void take_job(void *ctx, char *fields[FIELDS_MAX])
 			fill_job(&w->out[i], fields);
 }
 
-static int find_job(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size)
-{
-	char jobs[32];
-	const char *const argv[] = {"squeue", "--local", "--all", "--states=all", jobs, JOB_FORMAT, NULL};
-	struct wanted w = {&job_id, out, 1};
-
-	memset(out, 0, sizeof(*out));
-	(void)snprintf(jobs, sizeof(jobs), "--jobs=%" PRIu32, job_id);
-	return ask_squeue(argv, JOB_FIELDS, take_job, &w, error, error_size);
-}
-
 /* The jobs are named in one option, unless that is longer than the kernel takes: then all jobs of the user come, and
  * those that were not asked for are skipped. */
 static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
@@ -418,8 +407,7 @@ static void take_queued(void *ctx, char *fields[FIELDS_MAX])
 
 	out.ended = is_one_of(fields[1], finals); /* one that is COMPLETING, or whose node failed, may be requeued */
 
-	if ((strncmp(fields[7], "jobstack-", 9) != 0 || strcmp(fields[7] + 9, a->stack) != 0) &&
-	    (strncmp(fields[8], "jobstack:", 9) != 0 || strcmp(fields[8] + 9, a->stack) != 0))
+	if (!js_slurm_is_of_stack(fields[7], fields[8], a->stack))
 		return;
 	if (strcmp(fields[3], "N/A") != 0) {
 		out.array_job = parse_number(fields[2]);
@@ -442,13 +430,6 @@ static int find_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, 
 	return ask_squeue(argv, 9, take_queued, &a, error, error_size);
 }
 
-const struct js_slurm_ops js_slurm_commands = {.abi = JS_SLURM_ABI,
-					       .job_size = sizeof(struct js_slurm_job),
-					       .step_size = sizeof(struct js_slurm_step),
-					       .conf_size = sizeof(struct js_slurm_conf),
-					       .queued_size = sizeof(struct js_slurm_queued),
-					       .job = find_job,
-					       .user_jobs = find_user_jobs,
-					       .steps = find_steps,
-					       .conf = read_conf,
-					       .queued = find_queued};
+/* Without ABI and sizes, which are only checked of a module, and without `at_node`: no command answers that. */
+const struct js_slurm_ops js_slurm_commands = {
+	.user_jobs = find_user_jobs, .steps = find_steps, .conf = read_conf, .queued = find_queued};

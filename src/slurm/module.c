@@ -297,17 +297,6 @@ static void fill_reason(struct js_slurm_queued *out, const slurm_job_info_t *rec
 		(void)snprintf(out->reason, sizeof(out->reason), "reason %u", (unsigned)record->state_reason);
 }
 
-static int belongs_to_stack(const slurm_job_info_t *record, const char *stack)
-{
-	static const char in_name[] = "jobstack-", in_comment[] = "jobstack:";
-	const size_t n = sizeof(in_name) - 1;
-
-	if (record->name != NULL && strncmp(record->name, in_name, n) == 0 && strcmp(record->name + n, stack) == 0)
-		return 1;
-	return record->comment != NULL && strncmp(record->comment, in_comment, n) == 0 &&
-	       strcmp(record->comment + n, stack) == 0;
-}
-
 static int find_queued_jobs(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
 			    void *ctx, char *error, size_t error_size)
 {
@@ -327,7 +316,7 @@ static int find_queued_jobs(uint32_t uid, const char *stack, void (*tell)(void *
 					      .start_us = to_microseconds(record->start_time)};
 		struct js_slurm_job job = {.found = 1};
 
-		if (!belongs_to_stack(record, stack))
+		if (!js_slurm_is_of_stack(record->name, record->comment, stack))
 			continue;
 		fill_state(&job, record->job_state);
 		(void)snprintf(out.state, sizeof(out.state), "%s", job.state);

@@ -149,8 +149,9 @@ static int ask_jobs(const struct js_slurm_ops *ops, const struct question *q)
 	char *text = q->shared->text;
 	int rc = 0;
 
-	/* of one user: one question; and with the commands always, as sites limit how often they may be called */
-	if (q->n > 1 && (q->uid != JS_SLURM_ANYBODY || ops == &js_slurm_commands)) {
+	/* of one user: one question; and with the commands always (they have no `job`), as sites limit how often they
+	 * may be called */
+	if (ops->job == NULL || (q->n > 1 && q->uid != JS_SLURM_ANYBODY)) {
 		rc = ops->user_jobs(q->uid, q->job_ids, q->n, jobs, text, sizeof(q->shared->text));
 		if (rc == 0)
 			report_progress(q, q->n);
