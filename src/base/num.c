@@ -19,7 +19,7 @@ int js_num_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Reads digits at *P and moves it behind them.  Returns 0, or -1 if there are none or too many. */
+/* Reads digits at *P and moves *P behind them.  Returns 0, or -1 if there are none or too many. */
 static int read_digits(const char **p, uint64_t *value)
 {
 	const char *start = *p;

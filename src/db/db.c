@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Connections, and packets run again until they went through.  Promise: only a whole transaction is ever repeated.
+ * * Connections, and packets run again until they went through.  Promise: only a whole transaction is ever repeated.
+ *
+ * A packet (run_exchange):
+ *
+ *     prepare_try       connects if there is no connection, and writes the request for that server
+ *     js_exchange_send  sends it and reads the answers; without an error that is all
+ *     may_try_again     cleans up: rolls back, or closes the connection; decides by the fault and the time
+ *     final_status      what the caller gets if not
+ *
+ * Three moments limit the tries: after an outage the patience of the options; after a conflict of locks the same, but
+ * ten seconds at least; while a table is missing ten seconds.
+ *
+ * A statement alone is never repeated.  After a deadlock the server has rolled back the whole transaction, so the
+ * statements before would silently be missing.  A stop (js_db_stop) ends the waits, but not a packet that is under way:
+ * whether that was committed would not be known.
  */
 #include "db/db.h"
 
@@ -29,6 +43,7 @@
 
 /* ---------------------------------------------------------------------------------------------------- connections */
 
+/* Copies a text of the caller's, or NULL. */
 static int copy_option_text(char **to, const char *from)
 {
 	*to = from == NULL ? NULL : strdup(from);
@@ -329,7 +344,7 @@ static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_e
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }
 
-/* Runs it, and frees what it is made of. */
+/* Runs it, in the view if one is open, and frees what it is made of, whatever the result. */
 static int run_and_free(struct js_db *db, struct js_exchange *x, struct js_sql *packet, int *lost,
 			struct jobstack_error *error)
 {
@@ -420,6 +435,8 @@ int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_er
 	}
 }
 
+/* The capability is said at the login, so the connection is made anew.  It lasts only as long as loads are sent: a
+ * server that is compromised later finds no connection that would serve it a file. */
 int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};

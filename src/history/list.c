@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
+ * * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
  * beside the index that serves it.
+ *
+ * An entry has no state column.  So each state has a source of its own:
+ *
+ *     ready, waiting, held           spans of the three classes (list_sets): their entries by the primary key of
+ * `entry` running                        claims, without the entries that have an attempt of the claim's number done,
+ * dead, cancelled, moved   `attempt` with final=1, and `set_aside` by its state (list_table) *     failed, lost                   entries by how their last attempt ended, whatever their state is; one that is in
+ *                                    two of the chosen states is listed once
+ *
+ * The sources are read one after the other, not at one moment.  An entry that moves meanwhile may come twice, or not at
+ * all.  (jobstack_export, by entry, reads each once.)
  */
 #include "queue/filter.h"
 #include "history/item.h"
@@ -100,7 +110,8 @@ static void source_sql(struct js_sql *sql, const struct listing *l, const struct
 	js_sql_add(sql, from->column);
 }
 
-/* Lists what the pieces of W have, page by page. */
+/* Lists what the pieces of W have, page by page.  A page ends at its last row, so the next one begins behind that;
+ * after an empty piece the numbers jump to the next row that there is. */
 static int list_pages(struct listing *l, const struct source *from, struct js_window *w, struct jobstack_error *error)
 {
 	while (!l->stopped && limit_left(l) > 0 && js_window_next(w)) {
@@ -286,6 +297,8 @@ static const struct table {
 	 "d.entry_id", JS_NEXT_OF("set_aside")},
 };
 
+/* The SELECT of a table.  An entry that failed or was lost and is in set_aside is listed there, if its state is asked
+ * for. */
 static void table_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct table *t = of;

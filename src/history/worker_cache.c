@@ -32,6 +32,8 @@ struct js_worker_cache *js_worker_cache_new(void)
 	return calloc(1, sizeof(struct js_worker_cache));
 }
 
+/* Items that point to a forgotten worker are no longer valid: js_worker_cache_read is called before a page is reported.
+ */
 static void forget_workers(struct js_worker_cache *c)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -48,7 +50,8 @@ void js_worker_cache_free(struct js_worker_cache *c)
 	free(c);
 }
 
-/* The place where the worker is, or would go. */
+/* Returns the place where the worker is, or would go.  There are twice as many places as workers, so a search is short.
+ */
 static size_t find_place(const struct js_worker_cache *c, uint64_t worker)
 {
 	size_t at = (size_t)((worker * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % PLACES;

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Pushing.  Promises: a chunk is read whole before its transaction begins; it is there wholly or not at all, once,
- * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an atomic
- * push wrote can be popped only when all of it is there, and is removed again if it fails.
+ * * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an
+ * atomic push wrote can be popped only when all of it is there, and is removed again if it fails.
+ *
+ * The row in `push` lives from the first chunk to the end:
+ *
+ *     begin_once     INSERT: from now on a drop is refused, and workers wait for more entries
+ *     js_chunk_put   each part moves seq and pushed; js_push_beat shows life while no names come
+ *     publish_push   `ended`: no part that is still under way can arrive any more; held spans become ready
+ *
+ * A push that fails ends its row all the same.  If it is atomic, js_discard removes what it wrote.
  */
 #include "base/file.h"
 #include "queue/pushing.h"
@@ -75,7 +83,7 @@ static int begin_push(struct js_pushing *p, struct jobstack_error *error)
 	return status;
 }
 
-/* Pushes the chunk, if there is one. */
+/* Pushes the chunk, if there is one.  The chunk is empty afterwards, even if that failed: the push is over then. */
 static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = 0;
@@ -119,7 +127,8 @@ static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 	return status < 0 ? status : 0;
 }
 
-/* Adds one name to the chunk. */
+/* Adds one name to the chunk, with a NUL behind it.  The second NUL, which the buffer wants, is overwritten by the next
+ * name. */
 static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, struct jobstack_error *error)
 {
 	const char *what = NULL;

@@ -209,7 +209,7 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 
 /* Some of the workers that are alive, and how many there are. */
 struct alive {
-	struct js_buf text;
+	struct js_buf text; /* the first NAMED_WORKERS of them */
 	uint64_t n, total;
 };
 
@@ -289,6 +289,7 @@ static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, u
 	return status;
 }
 
+/* A version that is newer than ours is refused by js_schema_check, which has the words for it. */
 int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobstack_init_report *report,
 		  struct jobstack_error *error)
 {

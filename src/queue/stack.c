@@ -264,7 +264,8 @@ struct status_call {
 	int found, stopped;
 };
 
-/* Of a stack s, its spans p, claims c and workers w. */
+/* Of a stack s, its spans p, claims c and live workers w.  slot_us, which comes before these, is the time that the
+ * slots of workers with entries have had: `ended` divided by it is the rate of a slot. */
 /* clang-format off */
 #define STATUS_COLUMNS(X)                                                                                              \
 	X(stack_id, "s.stack_id", U64) X(stack, "s.name", TEXT) X(state, "s.state", U32) X(pushed, "s.pushed", U64)    \

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
+ * * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
  * row.
+ *
+ * An INSERT has no row to compare with, so the token takes the place of the fence: it is random, and has a unique key.
+ * A second try finds the row of the first (JS_DB_DUPLICATE).  What is left is a first try that arrives even later, when
+ * the token may have changed: js_worker_void_lost_insert keeps it away.
  */
 #include "queue/worker.h"
 

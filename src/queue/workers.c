@@ -102,6 +102,8 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	call->stopped = call->fn(call->ctx, &w) != 0;
 }
 
+/* The columns of take_worker_row: five that are read by hand, those of WORKER_COLUMNS, and whether it is connected.  Of
+ * a script's pop with one entry, that entry comes from its claim. */
 static void select_workers(struct jobstack *handle, struct js_sql *sql)
 {
 	js_sql_add(sql,
@@ -245,6 +247,8 @@ static void take_last(void *ctx, const struct js_row *row)
 	call->fn(call->ctx, &last);
 }
 
+/* The worker that ended last, by the index worker_of_stack from its end; and what was started for the stack, of which
+ * each user has one fact per way. */
 int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
 		  struct jobstack_error *error)
 {

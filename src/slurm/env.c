@@ -56,6 +56,7 @@ static int64_t get_memory(const char *(*get)(const char *name))
 	return get_number(get, "SLURM_MEM_PER_NODE", 1, INT64_MAX, of_cpu < 0 || cpus < 0 ? -1 : of_cpu * cpus);
 }
 
+/* Slurm 20.11 sets fewer of these than later releases.  What is not set stays NULL or -1. */
 void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *name))
 {
 	memset(env, 0, sizeof(*env));
@@ -160,6 +161,7 @@ static int find_step(int64_t job, char step[32])
 	return found;
 }
 
+/* The step's number in the environment counts only if no slurmstepd is found above: see find_step. */
 void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_options *o)
 {
 	const struct passwd *me = getpwuid(geteuid());
