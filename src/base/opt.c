@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Option tables over getopt_long.  Promise: nothing is printed here; a wrong option is an error in words.
+ * Option tables over getopt_long.  Promise: nothing is printed here; a wrong option is an error in words.
  *
  * getopt_long keeps its place in optind and in variables of its own, so its tables can be made anew for each option.
  * What is added to it: options of another program (JS_OPT_OTHER), -h as a synonym, a bare number as the value of an

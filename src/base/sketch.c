@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Quantiles in flat memory.  Promise: adding a value takes the same time, however many there are.
+ * Quantiles in flat memory.  Promise: adding a value takes the same time, however many there are.
  */
 #include "base/sketch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Connections, and packets run again until they went through.  Promise: only a whole transaction is ever repeated.
+ * Connections, and packets run again until they went through.  Promise: only a whole transaction is ever repeated.
  *
  * A packet (run_exchange):
  *

@@ -3,7 +3,7 @@
  * Logging in.  Promises: the connector does not have the password before the server has said how it wants it, TLS is
  * up if it is required, and the server may have it in that way; the same with both connectors.
  *
- * * In order: the connector connects; the server names itself and what it can do; our plugin is called
+ * In order: the connector connects; the server names itself and what it can do; our plugin is called
  * (authenticate_first); its read sends, after TLS has begun, the user's name and an empty answer, and gets the server's
  * packet: "you are in", or "use this plugin".  Then the password is put in place, or the login is refused.
  *

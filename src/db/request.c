@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it
+ * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it
  * is not for this server; the expected answers are those of what was written.
  *
- * A transaction on a server without blocks (MySQL); each line has its answer:
+ * A transaction on a server without blocks (MySQL), in which each statement has its answer:
  *
  *     SET SESSION wait_timeout=2; DO GET_LOCK(...); START TRANSACTION; <statements> COMMIT; DO RELEASE_LOCK(...);
  *     <tail> SET SESSION wait_timeout=...

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
+ * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
  * beside the index that serves it.
  *
  * An entry has no state column.  So each state has a source of its own:
  *
- *     ready, waiting, held           spans of the three classes (list_sets): their entries by the primary key of
- * `entry` running                        claims, without the entries that have an attempt of the claim's number done,
- * dead, cancelled, moved   `attempt` with final=1, and `set_aside` by its state (list_table) *     failed, lost                   entries by how their last attempt ended, whatever their state is; one that is in
+ *     ready, waiting, held           spans of the three classes (list_sets)
+ *     running                        claims, without the entries that have an attempt of the claim's number
+ *     done, dead, cancelled, moved   `attempt` with final=1, and `set_aside` by its state (list_table)
+ *     failed, lost                   entries by how their last attempt ended, whatever their state is; one that is in
  *                                    two of the chosen states is listed once
  *
  * The sources are read one after the other, not at one moment.  An entry that moves meanwhile may come twice, or not at

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Batches.  Promise: a batch is whole, or there is none.
+ * Batches.  Promise: a batch is whole, or there is none.
  *
  * A pop brings the claim and, in most cases, its datapaths in the reply of the step itself: js_batch_begin,
  * js_batch_add for each row, js_batch_end.  For a list, or after a lost reply, js_batch_read asks for them.

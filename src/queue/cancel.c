@@ -5,7 +5,7 @@
  * attempt that was seen.  Both happen in the transaction that makes it cancelled, so a pop, a requeue or another cancel
  * at the same moment takes it first, or comes too late.  The other entries of the span keep their order.
  *
- * * Entries in spans are first found as jobstack_list finds them, and then cut out of one span after the other.
+ * Entries in spans are first found as jobstack_list finds them, and then cut out of one span after the other.
  *
  * How a span is cut.  Its key is made of the end that pops do not move, so the part at that end stays in the row:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Lists of closed attempts, written.  Promise: a list is short where entries with following numbers end together, as
+ * Lists of closed attempts, written.  Promise: a list is short where entries with following numbers end together, as
  * most do: they become one range.
  */
 #include "queue/closed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * What a worker asks when it has nothing to do, or needs to know how long its entries will take.
+ * What a worker asks when it has nothing to do, or needs to know how long its entries will take.
  */
 #include "queue/worker.h"
 

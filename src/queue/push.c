@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Pushing.  Promises: a chunk is read whole before its transaction begins; it is there wholly or not at all, once,
- * * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an
+ * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an
  * atomic push wrote can be popped only when all of it is there, and is removed again if it fails.
  *
  * The row in `push` lives from the first chunk to the end:

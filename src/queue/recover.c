@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Recovery of a worker that is known to be dead, and what is suspected of one.  Promise: a worker that has moved
+ * Recovery of a worker that is known to be dead, and what is suspected of one.  Promise: a worker that has moved
  * since it was looked at keeps what it holds.
  *
  * Who is dead is decided elsewhere (src/death).  Here the worker is loaded, and its end is written in its place, behind

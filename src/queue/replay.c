@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only entries that this worker
+ * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only entries that this worker
  * holds are closed, behind the same fence as its own steps; outcomes of entries that were recovered meanwhile are
  * reported and change nothing; repeating it is harmless.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * The column `running` of a worker.  Promise: what does not fit is left out as a whole, never cut within a number;
+ * The column `running` of a worker.  Promise: what does not fit is left out as a whole, never cut within a number;
  * the costs of a step are always there, since they come last, behind a limit that leaves space for them.
  */
 #include "queue/running.h"

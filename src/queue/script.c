@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
+ * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
  * is found again by its token, or prevented from happening later; a close names (entry, attempt), and repeating it is
  * harmless.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
+ * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
  *
  * stack.named is the last entry up to which each one has a row in `name`; NULL: no push was --unique yet.  From the
  * first one on, each push adds rows for its own entries, and `named` follows `tail`.

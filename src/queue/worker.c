@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
+ * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
  * row.
  *
  * An INSERT has no row to compare with, so the token takes the place of the fence: it is random, and has a unique key.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * The Slurm plugin: the only file that sees libslurm.  It is built against the site's own Slurm (22.05 to 26.05), and
+ * The Slurm plugin: the only file that sees libslurm.  It is built against the site's own Slurm (22.05 to 26.05), and
  * opened at run time by query.c, in a child process.  Promise: only the table at the end is exported.
  *
  * The functions report what Slurm says, and decide nothing: whether a worker is dead is decided in src/death.  One

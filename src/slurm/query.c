@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Asks Slurm, in a child process.  Promise: whatever the module, libslurm and Slurm's commands do there (wait, exit,
+ * Asks Slurm, in a child process.  Promise: whatever the module, libslurm and Slurm's commands do there (wait, exit,
  * crash), this process continues, with an answer or an error, once the time limit is over at the latest.  Nothing that
  * the child does changes anything here but the memory that both share, and no child is left.
  *
