@@ -229,7 +229,7 @@ static int is_no_load(const struct js_db *db, const struct js_exchange *x)
 		x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_DUPLICATE);
 }
 
-/* Before each try: a connection, and the request for the server there. */
+/* Makes sure, before each try, that there is a connection, and that the request is written for the server there. */
 static int prepare_try(struct js_db *db, struct js_exchange *x, const struct limits *limits,
 		       struct jobstack_error *error)
 {
@@ -252,7 +252,7 @@ static int may_have_been_skipped(const struct js_db *db, struct js_exchange *x)
 	       ++x->stopped < GUARDS_MAX;
 }
 
-/* After a try that failed: cleans up. Returns whether to try again. */
+/* Cleans up after a try that failed.  Returns whether to try again. */
 static int may_try_again(struct js_db *db, struct js_exchange *x, const struct limits *limits)
 {
 	if (js_fault_is_away(x->number)) {
@@ -295,8 +295,8 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }
 
-/* One try after another until it went through.  *LOST adds up over all tries: if any of them may have been committed, a
- * guard that stops a later one may be that one's doing. */
+/* Tries until it went through, or may not be tried again.  *LOST adds up over all tries: if any of them may have been
+ * committed, a guard that stops a later one may be that one's doing. */
 static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, struct jobstack_error *error)
 {
 	int64_t start = js_clock_mono_us(), conflict = db->patience_us > CONFLICT_US ? db->patience_us : CONFLICT_US;
@@ -323,7 +323,7 @@ static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, stru
 	}
 }
 
-/* One try at a query in the open view.  It is not repeated here: the transaction has ended with the error, or with the
+/* Tries a query in the open view.  It is not repeated here: the transaction has ended with the error, or with the
  * connection, and with it the moment that the view shows.  js_db_view begins again. */
 static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
 {
@@ -397,7 +397,7 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	return run_and_free(db, &x, NULL, NULL, error);
 }
 
-/* One try at a view, from its beginning to its end.  SET TRANSACTION holds for the next transaction only; the session
+/* Reads a view once, from its beginning to its end.  SET TRANSACTION holds for the next transaction only; the session
  * stays READ COMMITTED.  After a failure the connection is closed, since the transaction may still be open. */
 static int view_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
 {

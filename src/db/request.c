@@ -61,7 +61,7 @@ static void note_range(struct js_buf *list, size_t at, size_t end)
 	js_buf_add(list, &range, sizeof(range));
 }
 
-/* The name of the user lock.  User locks are the whole server's, so it has a hash of the database in it. */
+/* Adds the name of the user lock.  User locks are the whole server's, so it has a hash of the database in it. */
 static void add_lock_name(const struct writer *p, struct js_buf *text)
 {
 	size_t at = text->len;
@@ -236,8 +236,8 @@ static void begin_sum(struct writer *p, const struct js_sql *packet)
 		js_buf_str(&p->e->text, "SET @js_sum=0;");
 }
 
-/* The last guard: as many rows as the counted statements must have changed.  NULL-safe, because a sum that is NULL must
- * not pass: a statement that was skipped could have set it. */
+/* Adds the last guard: as many rows as the counted statements must have changed.  NULL-safe, because a sum that is NULL
+ * must not pass: a statement that was skipped could have set it. */
 static void check_sum(struct writer *p, const struct js_sql *packet)
 {
 	size_t at;
@@ -262,7 +262,7 @@ static void reset_request(struct js_request *e)
 	e->blocks = e->cluster = 0;
 }
 
-/* The last statement needs no semicolon, and an empty one behind it would be an error. */
+/* Ends the text.  The last statement needs no semicolon, and an empty one behind it would be an error. */
 static void finish_request(struct js_request *e, int failed)
 {
 	e->text.failed |= e->list.failed | e->values.failed | e->spans.failed | e->end.failed | failed;

@@ -19,7 +19,7 @@ static void add_hex_literal(struct js_buf *buf, const void *data, size_t len)
 	js_buf_char(buf, '\'');
 }
 
-/* A number, or NULL if it is negative. */
+/* Adds a number, or NULL if it is negative. */
 static void add_number_or_null(struct js_buf *buf, int64_t value)
 {
 	if (value < 0)
@@ -28,7 +28,7 @@ static void add_number_or_null(struct js_buf *buf, int64_t value)
 		js_buf_u64(buf, (uint64_t)value);
 }
 
-/* As 20261121062011.123456: the server reads a number faster than a text. */
+/* Adds a time as 20261121062011.123456: the server reads a number faster than a text. */
 static void add_time(struct js_buf *buf, int64_t wall_us)
 {
 	char iso[JS_CLOCK_ISO];

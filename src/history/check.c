@@ -162,7 +162,7 @@ static void take_report(void *ctx, const struct js_row *row)
 	REPORT_COLUMNS(JS_COLUMN_READ)
 }
 
-/* The whole check, in the view. */
+/* Does the whole check, in the view.  If the view is lost, it begins anew. */
 static int check_ledger(void *ctx, struct jobstack_error *error)
 {
 	struct checking *k = ctx;

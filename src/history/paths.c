@@ -21,7 +21,8 @@
 #define SCANNED_AT_ONCE 500000
 #define FILES_AT_ONCE 50000 /* about so many rows of path in one answer */
 
-/* A name without "/./" and "//"; the absolute name of entry e of stack s; what stands in path.hash. */
+/* SQL for a name without "/./" and "//"; for the absolute name of entry e of stack s; for the hash of a name, as
+ * path.hash has it. */
 #define PLAIN(name) "REPLACE(REPLACE(" name ",'/./','/'),'//','/')"
 #define ABSOLUTE PLAIN("IF(LEFT(e.datapath,1)='/',e.datapath,CONCAT(COALESCE(s.cwd,''),'/',e.datapath))")
 #define HASHED(name) "CAST(LEFT(UNHEX(SHA2(" name ",256)),8) AS BINARY(8))"
@@ -77,9 +78,9 @@ static int read_stacks(struct jobstack *handle, const char *const *names, size_t
 
 /* ------------------------------------------------------------------------------------------------ up to date */
 
-/* A stack that has entries to index, and how far: below what a push --atomic holds, and may withdraw; and below what a
- * load may still bring, whose numbers are taken before its rows are there.  A push sends one chunk after the other, so
- * that is behind the last range that a live push has finished. */
+/* The query for a stack that has entries to index, and how far: below what a push --atomic holds, and may withdraw; and
+ * below what a load may still bring, whose numbers are taken before its rows are there.  A push sends one chunk after
+ * the other, so that is behind the last range that a live push has finished. */
 #define SETTLED                                                                                                        \
 	"SELECT stack_id,name,indexed,settled FROM (SELECT s.stack_id,s.name,s.indexed,LEAST(s.tail,"                  \
 	"COALESCE((SELECT MIN(h.lo)-1 FROM span h WHERE h.stack_id=s.stack_id AND h.class=2),s.tail),"                 \
@@ -218,7 +219,7 @@ int jobstack_history(struct jobstack *handle, const struct jobstack_bytes *names
 
 /* --------------------------------------------------------------------------------------------------- many files */
 
-/* The file whose rows are coming. */
+/* The file whose rows are coming: its rows are gathered until another hash comes. */
 struct gathering {
 	const struct stacks *stacks;
 	jobstack_file_fn *fn;

@@ -397,7 +397,7 @@ static void take_number(void *ctx, const struct js_row *row)
 /* Workers whose records stay: they live, or ended only a short time ago. */
 #define YOUNG " FROM worker WHERE stack_id=%u AND (ended IS NULL OR ended>=%t)"
 
-/* The platforms of workers whose records stay. */
+/* Finds the platforms of workers whose records stay. */
 static int find_platforms(struct pruning *p, struct numbers *used, struct jobstack_error *error)
 {
 	return js_handle_ask(p->handle, take_number, used, error,
@@ -405,7 +405,8 @@ static int find_platforms(struct pruning *p, struct numbers *used, struct jobsta
 			     p->before_us);
 }
 
-/* The lists of packages of their attempts: of all that ended since the first of them began. */
+/* Finds the lists of packages of their attempts, among all attempts that ended since the first of these workers began.
+ */
 static int find_packages(struct pruning *p, struct numbers *used, struct jobstack_error *error)
 {
 	uint64_t since_us, low, high = 0;

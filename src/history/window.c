@@ -64,7 +64,8 @@ static void take_list(void *ctx, const struct js_row *row)
 	}
 }
 
-/* The lists of live workers, in their rows, with attempts that ended in the seconds from FROM to TO. */
+/* Marks what is in the lists of live workers, in their rows, with attempts that ended in the seconds from FROM to TO.
+ */
 static int read_live(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t from, uint64_t to,
 		     struct jobstack_error *error)
 {
@@ -82,7 +83,7 @@ static int read_live(struct js_windows *windows, struct jobstack *handle, uint64
 	return 0;
 }
 
-/* The lists with attempts that ended in SECOND or later. */
+/* Marks what is in lists with attempts that ended in SECOND or later. */
 static int read_newer(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t second,
 		      struct jobstack_error *error)
 {
@@ -109,8 +110,8 @@ static int read_newer(struct js_windows *windows, struct jobstack *handle, uint6
 	return 0;
 }
 
-/* The lists with attempts that ended in SECOND or before.  No index finds those in `closed`: workers would have to
- * write it, and it costs little to read the times of all. */
+/* Marks what is in lists with attempts that ended in SECOND or before.  No index finds those in `closed`: workers would
+ * have to write it, and it costs little to read the times of all. */
 static int read_older(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t second,
 		      struct jobstack_error *error)
 {

@@ -43,7 +43,8 @@ static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint6
 		    n, p->push_id, p->token, p->seq);
 }
 
-/* What an update of the stack's row does for N entries. */
+/* What an update of the stack's row does for N entries: it takes numbers for them, or counts them as pushed, or both.
+ */
 enum does { TAKES_NUMBERS = 1, ADDS_ENTRIES = 2 };
 
 /* All that must be true of the stack is in this statement's WHERE, and a guard follows:
@@ -92,7 +93,8 @@ static void chunk_span_sql(const struct js_pushing *p, struct js_sql *sql, uint6
 		      o->atomic ? (int64_t)p->push_id : -1);
 }
 
-/* A part by INSERT: the stack row first (it gives the numbers out), the pusher's fence, then the rows. */
+/* Writes the packet of a part that is sent by INSERT: the stack's row comes first, since it gives the numbers out, then
+ * the pusher's fence, then the rows. */
 static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->to - p->from - p->dropped, i = 0;
@@ -113,12 +115,14 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 	chunk_span_sql(p, sql, n);
 }
 
-/* The chunk by LOAD.  First the numbers, so that the stack is not locked while the names arrive; then the rows, during
- * which nothing is locked that others need; then, where names are unique, their rows: by then the server has all that
- * it needs from us, and who waits for such a row pushes the same name; then the quick statements.  A field and a line
- * both end with NUL, the one byte that no name holds, and nothing escapes or encloses.  A LOAD from a client turns its
- * errors into warnings, so the guard counts the rows.  If the stack has unique names by now, and we did not know, the
- * LOAD must not go through, because it adds no rows to the table name. */
+/* Writes the packet of a chunk that is sent by LOAD.  First it takes the numbers, so that the stack is not locked while
+ * the names arrive.  Then the rows are loaded, during which nothing is locked that others need.  Where names are
+ * unique, their rows follow: by then the server has all that it needs from us, and only a push of the same name waits
+ * for such a row.  The quick statements come last.
+ *
+ * A field and a line both end with NUL, the one byte that no name holds, and nothing escapes or encloses.  A LOAD from
+ * a client turns its errors into warnings, so the guard counts the rows.  If the stack has unique names by now, and we
+ * did not know, the LOAD must not go through, because it adds no rows to the table name. */
 static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
@@ -262,7 +266,7 @@ static void choose_most(struct js_pushing *p, int64_t took_us)
 		p->most /= 2;
 }
 
-/* One try.  *LOST is as js_db_transaction has it. */
+/* Sends the part once.  *LOST is as js_db_transaction has it. */
 static int send_part(struct js_pushing *p, int load, int *lost, struct jobstack_error *error)
 {
 	int64_t began_us = js_clock_mono_us();
@@ -330,7 +334,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 		"gave up: other pushes of the same names got in the way each time; push again when they have ended");
 }
 
-/* The next part: as much as one INSERT takes. */
+/* Chooses the next part: as much as one INSERT takes. */
 static void next_part(struct js_pushing *p)
 {
 	size_t end;

@@ -226,7 +226,8 @@ _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 /* Bytes of stderr in one step: small enough for servers with small packet limits. */
 #define TAILS_MAX (512 * 1024)
 
-/* The cause that is recorded.  A caller that does not say it has mostly run a command: then the exit status tells. */
+/* Returns the cause that is recorded.  A caller that does not say it has mostly run a command: then the exit status
+ * tells. */
 static enum jobstack_cause cause_of(const struct jobstack_outcome *o)
 {
 	if (o->cause != JOBSTACK_CAUSE_NONE || o->verdict != JOBSTACK_FAILED)
@@ -244,7 +245,7 @@ static unsigned columns_of(const struct jobstack_outcome *o)
 	       (cause_of(o) != 0 ? WITH_CAUSE : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
 }
 
-/* The end of a tail that is no longer than MOST. */
+/* Returns the end of a tail, at most MOST bytes. */
 static struct jobstack_bytes tail_end(struct jobstack_bytes tail, size_t most)
 {
 	const char *data = tail.data;
@@ -265,14 +266,14 @@ static size_t tail_most(const struct js_closing *c)
 	return each < JOBSTACK_ERR_TAIL_MAX ? each : JOBSTACK_ERR_TAIL_MAX;
 }
 
-/* When the attempt started, by the server's clock: an outcome that does not say so started when it was claimed. */
+/* Returns when the attempt started, by the server's clock: if the outcome does not say so, when it was claimed. */
 static int64_t started_us(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
 	return o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
 }
 
-/* When it ended, by the server's clock.  It is never before the start: the two clocks may have been read anew between
- * the claim and the end. */
+/* Returns when the attempt ended, by the server's clock.  It is never before the start: the two clocks may have been
+ * read anew between the claim and the end. */
 static int64_t ended_us(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
 	int64_t started = started_us(c, claim, o);
@@ -300,7 +301,7 @@ void js_claim_times(const struct js_closing *c, struct js_closed_list *list)
 	list->oldest = js_closed_second(oldest);
 }
 
-/* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */
+/* Adds one row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */
 static void add_attempt_row(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			    unsigned columns, size_t most, struct js_sql *sql)
 {
@@ -373,7 +374,8 @@ static const char *why_dead(const struct jobstack_outcome *o)
 	}
 }
 
-/* The entries that are dead by these outcomes.  Their primary key is the entry, so none can be dead twice. */
+/* Adds the rows of entries that are dead by these outcomes.  The primary key is the entry, so none can be dead twice.
+ */
 static void add_dead(const struct js_closing *c, struct js_sql *sql)
 {
 	size_t rows = 0, place;

@@ -19,7 +19,7 @@
 #define FINISH_MAX 2000 /* outcomes in the transaction that ends the row; no worker holds more */
 #define RECORDS_MAX 500 /* entries whose attempts are read at once */
 
-/* One call. */
+/* What one call of jobstack_replay works with. */
 struct replay {
 	struct jobstack *handle;
 	struct js_stack stack;

@@ -33,7 +33,7 @@ struct js_requeue;
  * 2 if a try of ours whose reply was lost did; or an error. */
 typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
 
-/* What the caller sets stands first. */
+/* What is done to which entries.  The caller sets the first members. */
 struct js_requeue {
 	unsigned able;	  /* what the filter may ask for: JOBSTACK_IS_ bits; FAILED and LOST mean dead entries */
 	const char *only; /* behind "only ": the error if it asks for other states; NULL: these choose nothing */
@@ -65,6 +65,6 @@ int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_erro
  * 0, or an error if it can't be done any more. */
 int js_requeue_look(struct js_requeue *r, struct jobstack_error *error);
 
-/* A guard stopped a group after a try whose reply was lost.  SQL counts what shows that this try was committed, if it
- * is WANT: then 2, else JOBSTACK_NOTHING; or an error. */
+/* Settles a group that a guard stopped, after a try whose reply was lost.  SQL is a count that is WANT if that try was
+ * committed.  Returns 2 if it was, JOBSTACK_NOTHING if not, or an error. */
 int js_requeue_settle(struct js_requeue *r, struct js_sql *sql, uint64_t want, struct jobstack_error *error);

@@ -126,7 +126,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	return status;
 }
 
-/* Who holds an entry, and what its attempts say. */
+/* What the database says of an entry and one of its attempts: who holds it, and how that attempt ended. */
 struct entry_state {
 	uint64_t worker, attempt;   /* of the claim; worker 0: none */
 	int64_t outcome, exit_code; /* of the attempt asked about; outcome -1: none */

@@ -17,7 +17,7 @@
 #define SHORT_WORK 500 /* SHA-256 sums: less than a millisecond */
 #define LONG 50	       /* long work is so many times that */
 
-/* One question; its rows are names and values, or (NAME) values alone. */
+/* What a question needs while its rows come: they are names and values, or, with NAME, values alone. */
 struct facts {
 	struct jobstack *handle;
 	jobstack_fact_fn *fn;

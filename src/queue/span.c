@@ -146,7 +146,7 @@ void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_cla
 	js_sql_stmt(sql, ",@js_t+1,@js_t+%u,1,0,0,%n)", n, push_id);
 }
 
-/* The longest delay that js_span_delay doubles to. */
+/* Returns the longest delay that js_span_delay doubles to. */
 static int64_t longest_delay(const struct js_stack *stack)
 {
 	return stack->retry_delay_us > DELAY_MOST_US ? stack->retry_delay_us : DELAY_MOST_US;

@@ -37,8 +37,9 @@ void js_span_insert_range(struct js_sql *sql, const struct js_stack *stack, cons
 void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
 		   int64_t push_id);
 
-/* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an
- * hour (or the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
+/* Returns the delay before the next try of an entry that had failed FAILS times before this failure: the stack's,
+ * doubled with each failure, at most an hour (or the stack's own, if that is longer), and up to a quarter more or less,
+ * so that retries do not all come at once. */
 int64_t js_span_delay(const struct js_stack *stack, uint32_t fails);
 
 /* Adds (to the last statement) the condition that a waiting span is due.  One that is due later than any delay can be
@@ -92,8 +93,8 @@ void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint
  * what they took is an interval. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop);
 
-/* The place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's number
- * (uint64_t), ascending. */
+/* Returns the place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's
+ * number (uint64_t), ascending. */
 size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry);
 
 /* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */

@@ -67,7 +67,7 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_claim **claim,
 			 struct jobstack_error *error);
 
-/* The error for a claim that can't be read; returns its code. */
+/* Fills ERROR for a claim that can't be read.  Returns its code. */
 int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack_error *error);
 
 /* For a transaction of WORKER with these outcomes that a key refused, which only a damaged ledger makes possible: marks
@@ -84,7 +84,8 @@ int js_kill_is_open(const char *kills, struct js_claim *list);
  * is changed, and holds the reasons.  Returns how many. */
 size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
-/* What jobstack_step does, with structs as this library knows them.  STEP is not NULL; its size does not matter. */
+/* Does what jobstack_step does, with structs as this library knows them.  STEP is not NULL; its size does not matter.
+ */
 int js_worker_step(struct jobstack_worker *worker, const struct jobstack_step *step, struct jobstack_batch *batch,
 		   struct jobstack_step_report *report, struct jobstack_error *error);
 
@@ -96,7 +97,7 @@ int js_worker_settle(struct jobstack_worker *w, int lost, int ending, struct job
 /* Repeats a heartbeat of W whose reply was lost, so that another step, or the end, may follow. */
 int js_worker_settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error);
 
-/* How a worker ends. */
+/* How a worker ends, or is ended by others. */
 struct js_worker_end {
 	const struct jobstack_outcome *outcomes;
 	size_t n;
