@@ -118,8 +118,7 @@ int js_outcomes_take(struct js_outcomes *outcomes, const struct jobstack_outcome
 	return status;
 }
 
-/* Returns whether OUTCOME makes an entry of CLAIM dead: it is the last failure or loss that is allowed, or fatal. */
-static int is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)
+int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)
 {
 	if (outcome->verdict == JOBSTACK_LOST || (outcome->verdict == JOBSTACK_INTERRUPTED && outcome->loss))
 		return claim->losses + 1 >= stack->max_losses;
@@ -146,7 +145,7 @@ int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, s
 		}
 		claim->mark[place] = JS_CLOSING;
 		sums->done += o.verdict == JOBSTACK_DONE;
-		sums->dead += (uint64_t)is_dead(stack, claim, &o);
+		sums->dead += (uint64_t)js_claim_is_dead(stack, claim, &o);
 		outcomes[kept++] = o;
 	}
 	*n = kept;
@@ -169,7 +168,7 @@ size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, 
 			next->verdict = lost != NULL ? JOBSTACK_LOST : JOBSTACK_UNSTARTED;
 			next->cause = lost != NULL ? cause : JOBSTACK_CAUSE_NONE;
 			next->reason = lost;
-			sums->dead += (uint64_t)is_dead(stack, claim, next++);
+			sums->dead += (uint64_t)js_claim_is_dead(stack, claim, next++);
 		}
 	return (size_t)(next - outcomes);
 }
@@ -384,7 +383,7 @@ static void add_dead(const struct js_closing *c, struct js_sql *sql)
 		const struct jobstack_outcome *o = &c->outcomes[i];
 		const struct js_claim *claim = js_claim_find(c->list, o->entry, o->attempt, &place);
 
-		if (!is_dead(c->stack, claim, o))
+		if (!js_claim_is_dead(c->stack, claim, o))
 			continue;
 		js_sql_add(sql,
 			   rows++ == 0 ? "INSERT INTO set_aside(stack_id,entry_id,attempt,`rank`,reason) VALUES" : ",");
@@ -478,7 +477,7 @@ enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_ELSEWHERE, WAY_SOON, WAY_UNSTARTE
 /* Returns WAY_NONE if the entry does not go back: it is done, or dead. */
 static enum way way_of(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
-	if (is_dead(c->stack, claim, o))
+	if (js_claim_is_dead(c->stack, claim, o))
 		return WAY_NONE;
 	switch (o->verdict) {
 	case JOBSTACK_FAILED: return WAY_RETRY;

@@ -89,3 +89,7 @@ uint64_t js_claim_closed(const struct js_claim *list);
  * returns JOBSTACK_EBUG without memory. */
 void js_claim_close_sql(const struct js_closing *closing, struct js_sql *sql);
 int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, struct jobstack_error *error);
+
+/* Returns whether OUTCOME makes an entry of CLAIM dead: it is the last failure or loss that is allowed, or fatal. */
+int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim,
+		     const struct jobstack_outcome *outcome);
