@@ -437,8 +437,9 @@ uint64_t js_claim_closed(const struct js_claim *list)
 	return 0;
 }
 
-/* Each statement on a claim is counted: it must change exactly one row.  Only this worker changes its claims, and who
- * recovers it ends its row in the same transaction, which this packet's fence notices. */
+/* Each statement on a claim is counted: it must change exactly one row.  Only this worker changes its claims.  A
+ * recovery changes them, too, but ends the worker's row in the same transaction, and this packet's fence notices that.
+ */
 void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 {
 	for (const struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {

@@ -33,7 +33,7 @@ static int find_token(struct jobstack *handle, const unsigned char token[16], ui
 }
 
 /* One transaction inserts the worker's row and pops.  If it takes nothing, it deletes the row again, so an empty stack
- * that is polled leaves none.    After a lost reply the packet has been sent again.  Then the first may still arrive,
+ * that is polled leaves none.  After a lost reply the packet has been sent again.  Then the first may still arrive,
  * and would pop for nobody: js_worker_void_lost_insert prevents that. */
 static int pop_once(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o,
 		    size_t k, struct jobstack_batch *batch, struct jobstack_error *error)
