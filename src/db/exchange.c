@@ -188,9 +188,10 @@ void js_exchange_roll_back(struct js_db *db, struct js_exchange *x)
  *                                             key, a deadlock).  Without blocks the COMMIT itself failed: no
  *     behind them                             yes
  *
- * The statement that was killed may be the COMMIT, after it has done its work: yes, wherever that shows.  A "yes" costs
- * little, since the caller settles it.  A wrong "no" would make the fence that our own try has moved look like somebody
- * else's. */
+ * From the COMMIT's answers on, a statement that was killed may be the COMMIT, after it has done its work: yes.
+ *
+ * A "yes" costs little, since the caller settles it.  A wrong "no" would make the fence that our own try has moved look
+ * like somebody else's. */
 int js_exchange_may_be_committed(const struct js_exchange *x)
 {
 	const struct js_request *r = &x->request;

@@ -57,9 +57,8 @@ static void take_attempt(void *ctx, const struct js_row *row)
 	to->final = js_row_u64(row, c) != 0;
 }
 
-/* Columns: entry, whether it was moved, its number and the stack where it is now, the note of a cancel (NULL: not
- * cancelled;
- * "": without a note). */
+/* Columns: entry, whether it was moved, its number and the stack where it is now, and the note of a cancel, which is
+ * NULL if the entry was not cancelled, and empty if there is no note. */
 static void take_set_aside(void *ctx, const struct js_row *row)
 {
 	struct js_export *x = ctx;
