@@ -143,7 +143,7 @@ CREATE TABLE IF NOT EXISTS span (
     losses      INT UNSIGNED    NOT NULL,
     due         DATETIME(6)     NULL,
     push_id     BIGINT UNSIGNED NULL,
-    home        TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 1: a piece that a pop cut off a long span, so that pops under a
+    shard       TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 1: a piece that a pop cut off a long span, so that pops under a
                                                         -- binary log do not all wait for one row
     PRIMARY KEY (stack_id, class, `rank`, pos),
     KEY span_due (stack_id, class, due)

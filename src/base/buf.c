@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The memory doubles, so that N bytes added one by one are copied fewer than two times N times. */
 char *js_buf_room(struct js_buf *buf, size_t len)
 {
 	size_t need = buf->len + len + 1, room = buf->room > 0 ? buf->room : 256;
@@ -83,6 +84,7 @@ void js_buf_hex(struct js_buf *buf, const char digits[16], const void *data, siz
 	buf->len += 2 * len;
 }
 
+/* The text is formatted twice, since its length is not known before. */
 void js_buf_printf(struct js_buf *buf, const char *format, ...)
 {
 	va_list args, again;

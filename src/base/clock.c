@@ -11,6 +11,7 @@
 
 #define NEVER_S INT64_C(9000000000) /* in the year 2255 */
 
+/* Microseconds of a clock; 0 if it can't be read, which no kernel that we run on says of these. */
 static int64_t read_clock(clockid_t id)
 {
 	struct timespec t;
@@ -20,6 +21,7 @@ static int64_t read_clock(clockid_t id)
 	return (int64_t)t.tv_sec * JS_SECOND_US + t.tv_nsec / 1000;
 }
 
+/* CLOCK_BOOTTIME, since it counts the time of a suspend, in which a lease goes on. */
 int64_t js_clock_mono_us(void)
 {
 	return read_clock(CLOCK_BOOTTIME);
@@ -30,6 +32,7 @@ int64_t js_clock_wall_us(void)
 	return read_clock(CLOCK_REALTIME);
 }
 
+/* A condition variable can wait by CLOCK_MONOTONIC, but not by CLOCK_BOOTTIME. */
 struct timespec js_clock_deadline(int64_t until_us)
 {
 	int64_t us = until_us - js_clock_mono_us() + read_clock(CLOCK_MONOTONIC);

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* WORDS: follow the text, or NULL. */
+/* Fills ERROR, unless it is filled already: the first error wins, since later ones often follow from it.  WORDS, if not
+ * NULL, follow the text. */
 __attribute__((format(printf, 5, 0))) static int fill_error(struct jobstack_error *error, int code, unsigned why,
 							    const char *words, const char *format, va_list args)
 {

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The content ends with a NUL, as all of a js_buf does, so that texts can be read as strings. */
 int js_file_read(const char *path, struct js_buf *buf)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -75,6 +76,7 @@ void js_file_close(int *fd)
 	errno = saved;
 }
 
+/* The content is on the disk before the rename: after a crash the name leads to the old file or the whole new one. */
 int js_file_replace(const char *path, mode_t mode, const void *data, size_t len)
 {
 	struct js_buf name = {0};
@@ -108,6 +110,8 @@ err0:
 	return -1;
 }
 
+/* Each directory is simply made, from the top: one that is there already may be there because another process was
+ * faster. */
 int js_file_mkdirs(const char *path, mode_t mode)
 {
 	struct js_buf part = {0};
@@ -142,6 +146,7 @@ int js_file_make_parent(const char *path, mode_t mode)
 	return status;
 }
 
+/* EINVAL and EROFS: this file system has no such call for directories, or nothing to write. */
 int js_file_sync_dir(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
@@ -168,6 +173,7 @@ int js_file_can_make(const char *path)
 	return status;
 }
 
+/* Each gets /dev/null, opened the wrong way round. */
 void js_file_hold_streams(void)
 {
 	for (int fd = 0; fd < 3; fd++)

@@ -19,7 +19,7 @@ int js_file_replace(const char *path, mode_t mode, const void *data, size_t len)
 /* Makes PATH and the directories above it.  One that is there already is fine.  Returns 0, or -1 with errno. */
 int js_file_mkdirs(const char *path, mode_t mode);
 
-/* Whether the directory PATH, there or to be made, could be written to.  Returns 0, or -1 with errno. */
+/* Checks whether the directory PATH, there or to be made, could be written to.  Returns 0, or -1 with errno. */
 int js_file_can_make(const char *path);
 
 /* Makes the directories above PATH, in the same way. */

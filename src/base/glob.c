@@ -75,6 +75,7 @@ int js_glob_match(const char *glob, const char *text)
 	return matches;
 }
 
+/* LIKE's own wildcards, and the character that escapes them, get an escape. */
 void js_glob_like(struct js_buf *out, const char *glob, size_t len)
 {
 	const char *end = glob + len;

@@ -9,10 +9,10 @@
 
 #include <stddef.h>
 
-/* NULL if GLOB is valid, else what is wrong with it, in words. */
+/* Returns NULL if GLOB is valid, else what is wrong with it, in words. */
 const char *js_glob_fault(const char *glob, size_t len);
 
-/* Whether GLOB, which has no fault, matches the whole TEXT. */
+/* Returns whether GLOB, which has no fault, matches the whole TEXT. */
 int js_glob_match(const char *glob, const char *text);
 
 /* Appends a pattern for SQL's LIKE ... ESCAPE '|' that matches whatever GLOB does; more than that only where GLOB has

@@ -12,6 +12,7 @@
 
 #define SIZE_MAX_GIVEN 4096 /* a larger one was not set */
 
+/* Each struct begins with its size. */
 static size_t size_of(const void *object)
 {
 	size_t size;
@@ -28,7 +29,7 @@ static int check_size(size_t size, const char *name, struct jobstack_error *erro
 			    "struct %s has a wrong size (%zu): initialize it with its INIT macro", name, size);
 }
 
-/* The size is right, and what this library does not know is zero. */
+/* Checks that the size is right, and that what this library does not know is zero. */
 static int check_given(const void *given, size_t known, const char *name, struct jobstack_error *error)
 {
 	const unsigned char *bytes = given;

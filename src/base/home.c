@@ -12,14 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *js_home_getenv(const char *name)
+/* Puts the path of NAME below the home directory into PATH; "" if there is none, or if it does not fit. */
+static void home_file(const char *name, char *path, size_t size)
 {
-	return getenv(name);
-}
-
-static void home_file(js_home_get *get, const char *name, char *path, size_t size)
-{
-	const char *home = get("HOME");
+	const char *home = getenv("HOME");
 	const struct passwd *me = home == NULL || *home == '\0' ? getpwuid(geteuid()) : NULL;
 
 	if (me != NULL)
@@ -28,19 +24,19 @@ static void home_file(js_home_get *get, const char *name, char *path, size_t siz
 		path[0] = '\0';
 }
 
-void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, char *path, size_t size)
+void js_home_xdg(const char *variable, const char *otherwise, char *path, size_t size)
 {
-	const char *base = get(variable), *name = strstr(otherwise, "jobstack/");
+	const char *base = getenv(variable), *name = strstr(otherwise, "jobstack/");
 
 	if (base == NULL || *base != '/')
-		home_file(get, otherwise, path, size);
+		home_file(otherwise, path, size);
 	else if (snprintf(path, size, "%s/%s", base, name) >= (int)size)
 		path[0] = '\0';
 }
 
-void js_home_server_file(js_home_get *get, char *path, size_t size)
+void js_home_server_file(char *path, size_t size)
 {
-	js_home_xdg(get, "XDG_CONFIG_HOME", ".config/jobstack/client.cnf", path, size);
+	js_home_xdg("XDG_CONFIG_HOME", ".config/jobstack/client.cnf", path, size);
 }
 
 int js_home_is_servers(const char *path)
@@ -53,18 +49,18 @@ int js_home_is_servers(const char *path)
 	return is;
 }
 
-const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size)
+const char *js_home_option_file(const char *given, char *path, size_t size)
 {
 	if (given == NULL || *given == '\0')
-		given = get("JOBSTACK_DEFAULTS_FILE");
+		given = getenv("JOBSTACK_DEFAULTS_FILE");
 	if (given != NULL && *given != '\0') {
 		(void)snprintf(path, size, "%s", given);
 		return path;
 	}
-	js_home_server_file(get, path, size);
+	js_home_server_file(path, size);
 	if (path[0] != '\0' && access(path, F_OK) == 0)
 		return path;
-	home_file(get, ".my.cnf", path, size);
+	home_file(".my.cnf", path, size);
 	return path[0] != '\0' && access(path, F_OK) == 0 ? path : NULL;
 }
 

@@ -19,7 +19,7 @@ int js_num_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Reads digits at *P and moves it behind them.  Returns 0, or -1 if there are none or too many. */
+/* Reads digits at *P and moves *P behind them.  Returns 0, or -1 if there are none or too many. */
 static int read_digits(const char **p, uint64_t *value)
 {
 	const char *start = *p;
@@ -35,6 +35,7 @@ static int read_digits(const char **p, uint64_t *value)
 	return *p == start ? -1 : 0;
 }
 
+/* Two digits at a time: an export writes some twenty numbers per row. */
 size_t js_num_text(uint64_t number, char text[20])
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -130,6 +131,7 @@ static int read_clock_form(const char *text, int64_t *us)
 	return 0;
 }
 
+/* A colon, or a dash that is not first, makes it one of the clock forms. */
 int js_num_duration(const char *text, int64_t *us)
 {
 	static const struct {

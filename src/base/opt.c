@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Option tables over getopt_long.  Promise: nothing is printed here; a wrong option is an error in words.
+ *
+ * getopt_long keeps its place in optind and in variables of its own, so its tables can be made anew for each option.
+ * What is added to it: options of another program (JS_OPT_OTHER), -h as a synonym, a bare number as the value of an
+ * option whose value may be missing, and words for what it only refuses.
  */
 #include "base/opt.h"
 
@@ -12,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64
-#define HELP_COLUMN 28
+#define OPTIONS_MAX 64 /* in a table */
+#define HELP_COLUMN 28 /* where the help of an option begins */
 #define HELP_WIDTH 120
 
 /* Options of other programs, and the options here that do the same. */
@@ -50,6 +54,7 @@ static const char *suggest_option(const struct js_opts *opts, const char *name)
 	return near.best;
 }
 
+/* An option that is not in the table, or the beginning of several that are. */
 static void refuse_unknown(const struct js_opts *opts, const char *word, int letter, struct jobstack_error *error)
 {
 	char name[40], typed[44];
@@ -86,6 +91,7 @@ static void add_letter(char *shorts, size_t *n, int key, int takes)
 		shorts[(*n)++] = ':';
 }
 
+/* -h is added as a synonym of --help where the table does not use it otherwise. */
 static void make_tables(const struct js_opts *opts, struct tables *t)
 {
 	const struct js_opt *help = find_table_option(opts, "help");
@@ -129,8 +135,9 @@ static int is_bare_number(const char *word)
 	return word != NULL && *word != '\0' && word[strspn(word, "0123456789.")] == '\0';
 }
 
-/* Whether WORD is an option, and none of the table's, which leaves it to another program. */
-static int is_others(const struct js_opts *opts, const char *word)
+/* Returns whether WORD is an option of another program: none of the table's, in a table that allows that
+ * (JS_OPT_OTHER). */
+static int is_others_option(const struct js_opts *opts, const char *word)
 {
 	const char *name = word + 1 + (word[1] == '-');
 	const struct js_opt *o = opts->table;
@@ -155,7 +162,7 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	if (optind == 0) /* getopt prepares itself, also for a first word that it does not see */
 		(void)getopt_long(1, argv, tables.shorts, tables.longs, NULL);
 	word = optind;
-	if (optind < argc && is_others(opts, argv[optind])) {
+	if (optind < argc && is_others_option(opts, argv[optind])) {
 		*arg = argv[optind++];
 		return JS_OPT_OTHER;
 	}
@@ -224,6 +231,7 @@ static int find_choice(const char *words, const char *arg)
 	return -1;
 }
 
+/* A value is stored in any case; if it is not one, the error ends the command. */
 int js_opt_take(const struct js_opt *o, const struct js_take *t, const char *arg, struct jobstack_error *error)
 {
 	const char **word = t->to, *before = t->is == JS_ONCE ? *word : NULL;
@@ -306,6 +314,7 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text)
 		js_buf_printf(text, "\n%s\n", opts->notes);
 }
 
+/* Adds a field behind a tab, with the characters replaced that would end it. */
 static void add_spec_field(struct js_buf *buf, const char *text)
 {
 	js_buf_char(buf, '\t');

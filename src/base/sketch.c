@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Quantiles in flat memory.
+ * Quantiles in flat memory.  Promise: adding a value takes the same time, however many there are.
  */
 #include "base/sketch.h"
 
@@ -37,6 +37,7 @@ void js_sketch_add(struct js_sketch *s, int64_t value)
 	s->count[bucket_of_value(v)]++;
 }
 
+/* The middle of the outermost buckets may lie beyond the smallest or the largest value, which are known exactly. */
 uint64_t js_sketch_quantile(const struct js_sketch *s, double q)
 {
 	double place = q * (double)s->n;

@@ -49,6 +49,7 @@ static void move_counts(struct js_timeline *t, int64_t factor, int64_t first)
 	t->first = first;
 }
 
+/* Makes the steps longer, so that the same number of them covers more time. */
 static void widen_steps(struct js_timeline *t)
 {
 	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2;
@@ -77,7 +78,8 @@ static void extend_to(struct js_timeline *t, int64_t at_us)
 	}
 }
 
-static void begin_at(struct js_timeline *t, int64_t at_us)
+/* The same; the first event of all decides where the timeline begins. */
+static void reach_to(struct js_timeline *t, int64_t at_us)
 {
 	if (t->step_us == 0) {
 		t->step_us = JS_SECOND_US;
@@ -88,7 +90,7 @@ static void begin_at(struct js_timeline *t, int64_t at_us)
 
 void js_timeline_add(struct js_timeline *t, int64_t at_us, unsigned kind)
 {
-	begin_at(t, at_us);
+	reach_to(t, at_us);
 	t->count[at_us / t->step_us - t->first][kind % JS_TIMELINE_KINDS]++;
 }
 
@@ -98,7 +100,7 @@ void js_timeline_add_time(struct js_timeline *t, int64_t from_us, int64_t to_us,
 		return;
 	/* a count keeps its step: so that both ends are reached at once */
 	js_timeline_add(t, from_us, kind);
-	begin_at(t, to_us - 1);
+	reach_to(t, to_us - 1);
 	t->count[from_us / t->step_us - t->first][kind % JS_TIMELINE_KINDS]--;
 	for (int64_t at = from_us, end; at < to_us; at = end) {
 		end = (at / t->step_us + 1) * t->step_us;

@@ -47,7 +47,7 @@ static int read_key(unsigned char key[KEY_LEN], int make)
 	struct stat st;
 	int fd, ok;
 
-	js_home_xdg(js_home_getenv, "XDG_STATE_HOME", ".local/state/jobstack/key", path, sizeof(path));
+	js_home_xdg("XDG_STATE_HOME", ".local/state/jobstack/key", path, sizeof(path));
 	if (path[0] == '\0')
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

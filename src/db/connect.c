@@ -121,6 +121,7 @@ static void note_where(struct js_db *db, const struct js_option *o, const struct
 		       db->name);
 }
 
+/* The descriptor of the connection. */
 static int socket_of(MYSQL *my)
 {
 #if defined(MARIADB_BASE_VERSION) || defined(MARIADB_PACKAGE_VERSION)
@@ -152,8 +153,9 @@ static unsigned clear_number(MYSQL *my, unsigned by_connector)
 	return number > 0 && number < 10000 && js_fault_is_away((unsigned)number) ? (unsigned)number : by_connector;
 }
 
-/* So that no firewall drops an idle connection, and we learn within two minutes that it is dead. */
-static void keep_alive(int fd)
+/* Makes the kernel send probes, so that no firewall drops an idle connection, and we learn within two minutes that it
+ * is dead: 60 s and four times 15 s. */
+static void set_keepalive(int fd)
 {
 	static const int on = 1, idle_s = 60, every_s = 15, times = 4;
 
@@ -197,7 +199,7 @@ static MYSQL *login_once(struct js_db *db, const struct js_option *o, const stru
 	*number = js_login(my, &login);
 	if (*number == 0) {
 		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
-		keep_alive(socket_of(my));
+		set_keepalive(socket_of(my));
 		return my;
 	}
 	*number = clear_number(my, *number);
@@ -211,7 +213,8 @@ static int is_crowd(unsigned number)
 	return js_fault_of(number) == JS_FAULT_CROWD;
 }
 
-/* One try with one host; empty: none was named.  NULL, and *NUMBER and db->last_error, if it will not do. */
+/* One try with one host; empty: none was named.  NULL, with *NUMBER and db->last_error, if it fails, or if the server
+ * is one that the session can't use (js_session_begin: a read-only one). */
 static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
 	MYSQL *my = login_once(db, o, host, number);
@@ -225,7 +228,8 @@ static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const stru
 	return my;
 }
 
-/* Which of the errors of several hosts is reported for all: an error that may go away without a person comes first. */
+/* Of the errors of several hosts, the one with the highest weight is reported for all: an error that may go away
+ * without a person comes first. */
 static int error_weight(unsigned number)
 {
 	return is_crowd(number) ? 3 : js_fault_is_away(number) ? 2 : 1;
@@ -300,8 +304,8 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	return db->wait_us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)db->wait_us);
 }
 
-/* Can the failure end by itself?  It can if the server is away or kills the first statements of the session, or if the
- * file is being replaced.  TLS that never worked is set up wrongly. */
+/* Returns whether the failure can end by itself: the server is away or kills the first statements of the session, or
+ * the option file is being replaced.  TLS that never worked is set up wrongly. */
 static int can_mend_itself(const struct js_db *db, unsigned number, const struct jobstack_error *now)
 {
 	if (!db->ever)

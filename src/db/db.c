@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Connections, and packets run again until they went through.  Promise: only a whole transaction is ever repeated.
+ *
+ * A packet (run_exchange):
+ *
+ *     prepare_try       connects if there is no connection, and writes the request for that server
+ *     js_exchange_send  sends it and reads the answers; without an error that is all
+ *     may_try_again     cleans up: rolls back, or closes the connection; decides by the fault and the time
+ *     final_status      what the caller gets if not
+ *
+ * Three moments limit the tries: after an outage the patience of the options; after a conflict of locks the same, but
+ * ten seconds at least; while a table is missing ten seconds.
+ *
+ * A statement alone is never repeated.  After a deadlock the server has rolled back the whole transaction, so the
+ * statements before would silently be missing.  A stop (js_db_stop) ends the waits, but not a packet that is under way:
+ * whether that was committed would not be known.
  */
 #include "db/db.h"
 
@@ -29,6 +43,7 @@
 
 /* ---------------------------------------------------------------------------------------------------- connections */
 
+/* Copies a text of the caller's, or NULL. */
 static int copy_option_text(char **to, const char *from)
 {
 	*to = from == NULL ? NULL : strdup(from);
@@ -188,18 +203,23 @@ int js_db_has_user_locks(const struct js_db *db)
 
 /* -------------------------------------------------------------------------------------------------------- packets */
 
-/* Until when is it run again? */
+/* The moments (js_clock_mono_us) until which a packet is run again. */
 struct limits {
-	int64_t away_us, conflict_us, table_us; /* after an outage; after a conflict of locks; while a table is gone */
+	int64_t away_us;     /* after an outage */
+	int64_t conflict_us; /* after a conflict of locks */
+	int64_t table_us;    /* while a table is missing */
 };
 
-/* Is a table missing that was there before?  Somebody may be replacing it for a moment (an online schema change). */
+/* Returns whether a table is missing that was there before.  Somebody may be replacing it for a moment (an online
+ * schema change). */
 static int is_table_replaced(const struct js_db *db, const struct js_exchange *x)
 {
 	return x->number == JS_FAULT_NO_TABLE && db->has_tables;
 }
 
-/* Is it the LOAD in it that does not go through?  Until one did, whatever goes wrong may be because of it. */
+/* Returns whether it is the LOAD in it that does not go through.  Until one did, whatever goes wrong may be because of
+ * it: a proxy or a firewall that does not know such a request may close the connection.  Faults that show that the
+ * server has understood the packet are no sign of that. */
 static int is_no_load(const struct js_db *db, const struct js_exchange *x)
 {
 	if (x->load == NULL)
@@ -209,7 +229,7 @@ static int is_no_load(const struct js_db *db, const struct js_exchange *x)
 		x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_DUPLICATE);
 }
 
-/* Before each try: a connection, and the request for the server there. */
+/* Makes sure, before each try, that there is a connection, and that the request is written for the server there. */
 static int prepare_try(struct js_db *db, struct js_exchange *x, const struct limits *limits,
 		       struct jobstack_error *error)
 {
@@ -221,8 +241,9 @@ static int prepare_try(struct js_db *db, struct js_exchange *x, const struct lim
 	return status == 0 ? js_exchange_write(db, x, error) : status;
 }
 
-/* A guard stopped it.  MariaDB may have skipped the statement that the guard looks at, so only a guard that stops it
- * again and again is believed.  (Servers without blocks skip nothing.) */
+/* Returns whether a guard stopped it only because MariaDB may have skipped the statement that the guard looks at.  So
+ * only a guard that stops it again and again is believed.  (Servers without blocks skip nothing.)  A packet with
+ * `races` is not repeated: there a guard mostly means that somebody else was faster. */
 static int may_have_been_skipped(const struct js_db *db, struct js_exchange *x)
 {
 	if (x->fault == JS_FAULT_SKIPPED)
@@ -231,7 +252,7 @@ static int may_have_been_skipped(const struct js_db *db, struct js_exchange *x)
 	       ++x->stopped < GUARDS_MAX;
 }
 
-/* After a try that failed: cleans up. Returns whether to try again. */
+/* Cleans up after a try that failed.  Returns whether to try again. */
 static int may_try_again(struct js_db *db, struct js_exchange *x, const struct limits *limits)
 {
 	if (js_fault_is_away(x->number)) {
@@ -251,7 +272,8 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 	return 1;
 }
 
-/* What the last try, which failed, means for the caller. */
+/* Returns what the last try, which failed, means for the caller: a JS_DB_ status that the caller settles, or an error.
+ */
 static int final_status(const struct js_db *db, const struct js_exchange *x, struct jobstack_error *error)
 {
 	if (db->pinned && js_fault_is_away(x->number))
@@ -273,7 +295,8 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }
 
-/* One try after another until it went through. */
+/* Tries until it went through, or may not be tried again.  *LOST adds up over all tries: if any of them may have been
+ * committed, a guard that stops a later one may be that one's doing. */
 static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, struct jobstack_error *error)
 {
 	int64_t start = js_clock_mono_us(), conflict = db->patience_us > CONFLICT_US ? db->patience_us : CONFLICT_US;
@@ -300,7 +323,8 @@ static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, stru
 	}
 }
 
-/* One try at a query in the open view. */
+/* Tries a query in the open view.  It is not repeated here: the transaction has ended with the error, or with the
+ * connection, and with it the moment that the view shows.  js_db_view begins again. */
 static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
 {
 	if (js_db_is_stopped(db))
@@ -320,7 +344,7 @@ static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_e
 	return js_fault_fill(x->number, db->last_error, db->where, error);
 }
 
-/* Runs it, and frees what it is made of. */
+/* Runs it, in the view if one is open, and frees what it is made of, whatever the result. */
 static int run_and_free(struct js_db *db, struct js_exchange *x, struct js_sql *packet, int *lost,
 			struct jobstack_error *error)
 {
@@ -373,8 +397,9 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	return run_and_free(db, &x, NULL, NULL, error);
 }
 
-/* One try at a view, from its beginning to its end. */
-static int show_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
+/* Reads a view once, from its beginning to its end.  SET TRANSACTION holds for the next transaction only; the session
+ * stays READ COMMITTED.  After a failure the connection is closed, since the transaction may still be open. */
+static int view_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
 {
 	struct js_sql begin = {0}, end = {0};
 	int status;
@@ -399,7 +424,7 @@ int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_er
 
 	for (unsigned tries = 0;; tries++) {
 		status = db->my != NULL ? 0 : js_connect(db, js_clock_mono_us() + db->patience_us, error);
-		JS_THEN(status, show_once(db, body, ctx, error));
+		JS_THEN(status, view_once(db, body, ctx, error));
 		if (status != JS_DB_LOST)
 			return status;
 		if (tries >= VIEWS_MAX)
@@ -410,6 +435,8 @@ int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_er
 	}
 }
 
+/* The capability is said at the login, so the connection is made anew.  It lasts only as long as loads are sent: a
+ * server that is compromised later finds no connection that would serve it a file. */
 int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};

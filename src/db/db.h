@@ -24,14 +24,14 @@ void js_db_free(struct js_db *db);
 /* Closes the connection, if there is one; the next packet connects again. */
 void js_db_disconnect(struct js_db *db);
 
-/* The same, but only while the server's connections are short.  Looks whether they are, every few seconds. */
+/* The same, but only while the server is short of connections.  Looks whether it is, every few seconds. */
 void js_db_disconnect_if_crowded(struct js_db *db);
 
-/* Whether an idle connection may stay open for long: it is there, and fewer than half of the server's connections were
- * in use at the last look.  Gives a number that no other connection of DB has had, or 0. */
+/* Returns whether an idle connection may stay open for long: it is there, and fewer than half of the server's
+ * connections were in use at the last look.  Gives a number that no other connection of DB has had, or 0. */
 uint64_t js_db_may_stay(const struct js_db *db);
 
-/* Whether it was there, and the server has ended it.  Waits for nothing. */
+/* Returns whether there was a connection, and the server has ended it.  Does not wait. */
 int js_db_is_cut(const struct js_db *db);
 
 void js_db_describe(struct js_db *db, char *text, size_t size);
@@ -97,7 +97,7 @@ int js_db_query(struct js_db *db, struct js_sql *packet, js_row_fn *fn, void *ct
 typedef int js_view_fn(void *ctx, struct jobstack_error *error);
 int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error);
 
-/* Does the server have user locks (GET_LOCK) that all clients see?  A cluster has none. */
+/* Returns whether the server has user locks (GET_LOCK) that all clients see.  A cluster has none. */
 int js_db_has_user_locks(const struct js_db *db);
 
 /* Stops DB for good, or with NULL all of them, also those that are opened later: waits end.  Safe in signal handlers

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * One try at a request.  Promise: after any error the connection is rolled back or gone.
+ *
+ * A server answers statement after statement, and stops at the first error.  So the number of answers that came says
+ * where the error was, and with that:
+ *
+ *   - whether it was a guard: error 1690 has other causes, too (fault_of_try);
+ *   - whether the COMMIT may have been executed (js_exchange_may_be_committed);
+ *   - whether the answer is whole: without an error all answers must have come (js_exchange_send).
+ *
+ * A block (request.h) has one answer for all of its statements, but for those with rows.  Inside of a block the place
+ * does not say which statement failed; there the words of error 1690 do, which quote the expression.
  */
 #include "db/exchange.h"
 
@@ -14,6 +24,8 @@
 #define DEADLOCK 1213
 #define LOST_CONNECTION 2013 /* the connectors' number for it */
 
+/* The answer that comes next, or that an error came in place of.  NULL: what is expected is not known beforehand, or
+ * all of it has come. */
 static const struct js_answer *expected_answer(const struct js_exchange *x)
 {
 	return x->answered < x->request.n ? js_request_answer(&x->request, x->answered) : NULL;
@@ -24,8 +36,8 @@ static int is_statement(const struct js_answer *a)
 	return a != NULL && a->kind == JS_ANSWER_STMT;
 }
 
-/* Hands out the rows of the next answer, each with as many columns as were asked for: those who take rows read them
- * without a look at their number.  Returns the error number, 0 for none. */
+/* Hands out the rows of the next answer, each with as many columns as were asked for: the functions that take rows do
+ * not check their number.  Returns the error number, 0 for none. */
 static unsigned take_rows(struct js_db *db, const struct js_exchange *x)
 {
 	const struct js_answer *a = expected_answer(x);
@@ -75,7 +87,10 @@ static unsigned send_and_read(struct js_db *db, struct js_exchange *x)
 	return mysql_errno(db->my); /* "no more" is also said of a load that was refused */
 }
 
-/* Error 1690 comes from a guard only at the place of a guard; in a block, that is known by the error's words. */
+/* Returns what the last try's error means.  Error 1690 comes from a guard only at the place of a guard.  In a block,
+ * which has one answer, the error quotes the expression that was out of range: with @js_sum it is the guard of the sum
+ * (some statement was skipped), with ROW_COUNT() another guard.  Anything else that is out of range is a fault of ours,
+ * and must not be taken for a step that the fence has stopped. */
 static enum js_fault fault_of_try(const struct js_db *db, const struct js_exchange *x)
 {
 	const struct js_answer *a = expected_answer(x);
@@ -91,6 +106,8 @@ static enum js_fault fault_of_try(const struct js_db *db, const struct js_exchan
 	return strstr(db->last_error, "row_count()") != NULL ? fault : JS_FAULT_OTHER;
 }
 
+/* The text depends on the server: with blocks or without, on a cluster or not.  A new connection may lead to another
+ * server, and then it is written anew. */
 int js_exchange_write(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
 {
 	struct js_request *r = &x->request;
@@ -137,6 +154,10 @@ void js_exchange_send(struct js_db *db, struct js_exchange *x)
 	x->fault = js_prepared_is_lost(db, x->number) ? JS_FAULT_KILLED : fault_of_try(db, x);
 }
 
+/* Reads what is left of the answers first, since the connectors refuse to send before that.  The ROLLBACK is sent even
+ * if the server has rolled back by itself: after a lock wait timeout it has undone the statement alone.  With it goes
+ * what the request holds beside row locks (its user lock).  If any of this fails, the connection is closed, and with it
+ * ends all that the server held for it. */
 void js_exchange_roll_back(struct js_db *db, struct js_exchange *x)
 {
 	const struct js_buf *end = &x->request.end;
@@ -159,6 +180,18 @@ void js_exchange_roll_back(struct js_db *db, struct js_exchange *x)
 	js_request_free(&back.request);
 }
 
+/* By the place of the error:
+ *
+ *     the connection was lost                 yes
+ *     before the COMMIT's answers             no
+ *     among them (commit_from to commit_to)   of a block: unless the error means that nothing was committed (a guard, a
+ *                                             key, a deadlock).  Without blocks the COMMIT itself failed: no
+ *     behind them                             yes
+ *
+ * From the COMMIT's answers on, a statement that was killed may be the COMMIT, after it has done its work: yes.
+ *
+ * A "yes" costs little, since the caller settles it.  A wrong "no" would make the fence that our own try has moved look
+ * like somebody else's. */
 int js_exchange_may_be_committed(const struct js_exchange *x)
 {
 	const struct js_request *r = &x->request;
@@ -167,10 +200,10 @@ int js_exchange_may_be_committed(const struct js_exchange *x)
 		return 1;
 	if (x->answered < r->commit_from || r->commit_from == r->n)
 		return 0;
-	if (x->fault == JS_FAULT_KILLED) /* the kill may have come just behind what the COMMIT did */
+	if (x->fault == JS_FAULT_KILLED)
 		return 1;
-	if (r->blocks && x->answered <= r->commit_to) /* the error does not say which statement of the block failed;
-							 only plain reads follow the COMMIT */
+	/* the error does not say which statement of the block failed; only plain reads follow the COMMIT */
+	if (r->blocks && x->answered <= r->commit_to)
 		return x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_SKIPPED && x->fault != JS_FAULT_DUPLICATE &&
 		       x->number != DEADLOCK;
 	return x->answered > r->commit_to;

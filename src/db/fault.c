@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Error numbers.  Promise: an error text holds the server's words, never what we sent.
+ *
+ * What follows from a fault:
+ *
+ *     GUARD, SKIPPED, DUPLICATE            the transaction has changed nothing: db.c tries again, or the caller decides
+ *     AGAIN, KILLED                        the transaction runs again, on the same connection
+ *     GONE, CROWD, NOT_WRITABLE            the connection is closed; the transaction runs again on a new one, which
+ *                                          may lead to another server (js_fault_is_away)
+ *     NO_LOAD                              a LOAD is not tried again; INSERTs take its place
+ *     SCHEMA                               an error; but a table that was there before may be being replaced (an
+ *                                          online schema change), and is waited for
+ *     all others                           an error for the caller at once
+ *
+ * A number that is not listed is JS_FAULT_OTHER, an error.  To try again what will not succeed only delays the error.
  */
 #include "db/fault.h"
 
@@ -76,6 +89,7 @@ static const struct {
 	[JS_FAULT_OTHER] = {JOBSTACK_EBUG, "reported an unexpected error", {0}},
 };
 
+/* A number stands in one row only.  The table is small, and asked only after an error. */
 enum js_fault js_fault_of(unsigned number)
 {
 	if (number == 0)
@@ -99,7 +113,7 @@ int js_fault_is_local(unsigned number)
 	return number >= 2000 && number < 3000;
 }
 
-/* Does the connector blame TLS?  It has several numbers for that; only its words are always clear. */
+/* Returns whether the connector blames TLS.  It has several numbers for that; only its words are always clear. */
 static int is_tls(unsigned number, const char *text)
 {
 	return number == JS_LOGIN_NO_TLS || strstr(text, "TLS") != NULL || strstr(text, "SSL") != NULL ||

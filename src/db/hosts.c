@@ -41,6 +41,7 @@ static int is_v6(const char *text, size_t len)
 	return inet_pton(AF_INET6, address, &there) == 1;
 }
 
+/* Returns NULL, or why it is no port. */
 static const char *read_port(const char *text, unsigned *port)
 {
 	uint64_t n;
@@ -51,7 +52,8 @@ static const char *read_port(const char *text, unsigned *port)
 	return NULL;
 }
 
-/* Reads ITEM, which has no blanks around it. */
+/* Reads ITEM, which has no blanks around it.  One colon separates a port; an address with more of them is IPv6, which
+ * needs brackets only if a port follows. */
 static const char *read_one(struct js_host *host, const char *item)
 {
 	const char *name = item, *colon = strchr(item, ':'), *port = NULL;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The connectors call these four, in this order, when the server asks for a file.  1 refuses it. */
 static int serve_begin(void **where, const char *name, void *ctx)
 {
 	struct js_infile *infile = ctx;

@@ -3,6 +3,10 @@
  * Logging in.  Promises: the connector does not have the password before the server has said how it wants it, TLS is
  * up if it is required, and the server may have it in that way; the same with both connectors.
  *
+ * In order: the connector connects; the server names itself and what it can do; our plugin is called
+ * (authenticate_first); its read sends, after TLS has begun, the user's name and an empty answer, and gets the server's
+ * packet: "you are in", or "use this plugin".  Then the password is put in place, or the login is refused.
+ *
  * Neither connector has options for this.  MariaDB's takes "required" for "if it is offered", and can restrict the
  * authentication plugins, but not say whether TLS was verified; Oracle's can't restrict them at all.  Both let us
  * register a plugin of our own.  The connector is given a stand-in for the password and begins every login with our
@@ -82,6 +86,7 @@ static void restrict_plugins(MYSQL *my, const char *list)
 #endif
 }
 
+/* Leaves an error in MY, as if the connector had found it. */
 static int refuse_login(MYSQL *my, unsigned number, const char *text)
 {
 	my->net.last_errno = number;
@@ -95,6 +100,7 @@ static int refuse_plain(MYSQL *my)
 	return refuse_login(my, JS_LOGIN_NO_TLS, "TLS is required, but the server does not offer it");
 }
 
+/* Returns whether TLS is required, and the server has said that it has none. */
 static int lacks_tls(const struct js_login *login, const MYSQL *my)
 {
 	return login->required && (my->server_capabilities & CLIENT_SSL) == 0;
@@ -114,7 +120,8 @@ static int refuse_plugin(MYSQL *my, const char *name)
 	return refuse_login(my, JS_LOGIN_REFUSED, text);
 }
 
-/* The server is the right one: what it asks for, it may have. */
+/* Returns whether the server is the right one, which may have what it asks for: it was verified by its certificate, or
+ * it is at the other end of a local socket. */
 static int is_trusted(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 {
 	MYSQL_PLUGIN_VIO_INFO info;

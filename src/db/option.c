@@ -37,6 +37,7 @@ enum { BAD_VALUE = 1, UNKNOWN_KEY };
 
 static int read_option_file(const struct reading *r, const char *path, struct jobstack_error *error);
 
+/* A later value replaces an earlier one, as in the client library. */
 static int set_text_option(char **to, const char *value)
 {
 	char *copy = strdup(value);
@@ -106,7 +107,7 @@ static char **text_of(struct js_option *o, size_t i)
 	return (char **)(void *)((char *)o + texts[i].at);
 }
 
-/* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, BAD_VALUE (*WHY may say more),
+/* Sets one KEY (dashes as underscores; with its value, or NULL).  Returns 0, BAD_VALUE (*WHY may say more),
  * UNKNOWN_KEY, or -1 without memory. */
 static int set_named_option(struct js_option *o, const char *key, const char *value, const char **why)
 {
@@ -136,6 +137,7 @@ static int set_named_option(struct js_option *o, const char *key, const char *va
 	return 0;
 }
 
+/* The pass that takes a group; 0: none. */
 static int group_of(const char *name)
 {
 	if (strcmp(name, "client") == 0 || strcmp(name, "client-server") == 0 || strcmp(name, "client-mariadb") == 0)
@@ -211,6 +213,7 @@ static int check_mode(const char *path, struct jobstack_error *error)
 	return 0;
 }
 
+/* An included file has its own mode: what matters is whether a password is in that very file. */
 static int read_option_file(const struct reading *r, const char *path, struct jobstack_error *error)
 {
 	struct reading file = {.option = r->option, .pass = r->pass, .depth = r->depth + 1};

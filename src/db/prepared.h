@@ -12,11 +12,11 @@
 #include "db/request.h"
 #include "db/state.h"
 
-/* The text to send for REQUEST: its own, or one in BUF with prepared blocks. */
+/* Returns the text to send for REQUEST: its own, or one in BUF with prepared blocks. */
 const struct js_buf *js_prepared_text(struct js_db *db, const struct js_request *request, struct js_buf *buf);
 
-/* Does error NUMBER say that the server has lost what was prepared (a proxy that changes the connection, a table that
- * was altered)?  Then nothing is sent that way any more, and the request may be sent again. */
+/* Returns whether error NUMBER says that the server has lost what was prepared (a proxy that changes the connection, a
+ * table that was altered).  Then nothing is sent that way any more, and the request may be sent again. */
 int js_prepared_is_lost(struct js_db *db, unsigned number);
 
 /* The connection has ended, and with it what was prepared. */

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it is
- * not for this server; the expected answers are those of what was written.
+ * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it
+ * is not for this server; the expected answers are those of what was written.
+ *
+ * A transaction on a server without blocks (MySQL), in which each statement has its answer:
+ *
+ *     SET SESSION wait_timeout=2; DO GET_LOCK(...); START TRANSACTION; <statements> COMMIT; DO RELEASE_LOCK(...);
+ *     <tail> SET SESSION wait_timeout=...
+ *
+ * The same on one with blocks (MariaDB), if no statement is large: one block, with one answer beside those of its
+ * SELECTs:
+ *
+ *     BEGIN NOT ATOMIC DO GET_LOCK(...); START TRANSACTION; SET @js_sum=0; <statements>
+ *     SET @js_guard=CAST(@js_sum<=>N AS UNSIGNED)-1; COMMIT; DO RELEASE_LOCK(...); <tail> END
+ *
+ * A large statement ends the block before it, and another one follows.  Then a kill can end the request in between, so
+ * it gets the two SET SESSION, too.  A lock is asked for only if the packet wants one (js_sql_user_lock).
  */
 #include "db/request.h"
 
@@ -17,7 +31,8 @@ struct writer {
 	struct js_request *e;
 	const struct js_sql *lock; /* the packet that asks for a user lock; NULL: none does */
 	uint32_t database;	   /* a hash of its name, which keeps the name of a user lock short */
-	int open, commits;	   /* in a block; in the one with the COMMIT */
+	int open;		   /* a block is open */
+	int commits;		   /* it is the one with the COMMIT */
 	unsigned first;		   /* the block's first answer */
 	size_t begin;		   /* where it begins in the text */
 	int behind;		   /* the COMMIT is written */
@@ -31,12 +46,14 @@ const struct js_answer *js_request_answer(const struct js_request *e, unsigned n
 	return (const struct js_answer *)(const void *)e->list.data + number;
 }
 
+/* Adds an answer to those that are expected. */
 static void expect_answer(struct js_request *e, struct js_answer a)
 {
 	js_buf_add(&e->list, &a, sizeof(a));
 	e->n++;
 }
 
+/* Adds a range of the text to a list: a value, or a block. */
 static void note_range(struct js_buf *list, size_t at, size_t end)
 {
 	const struct js_sql_value range = {at, end};
@@ -44,6 +61,7 @@ static void note_range(struct js_buf *list, size_t at, size_t end)
 	js_buf_add(list, &range, sizeof(range));
 }
 
+/* Adds the name of the user lock.  User locks are the whole server's, so it has a hash of the database in it. */
 static void add_lock_name(const struct writer *p, struct js_buf *text)
 {
 	size_t at = text->len;
@@ -89,7 +107,7 @@ static void close_block(struct writer *p)
 	expect_answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0, 0});
 }
 
-/* Where a literal or a quoted name that begins at P ends: behind its last quote. */
+/* Returns where a literal or a quoted name that begins at P ends: behind its last quote. */
 static const char *skip_quoted(const char *p, const char *end)
 {
 	const char quote = *p++;
@@ -99,7 +117,7 @@ static const char *skip_quoted(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* How many columns the rows of one of our statements have: the commas between SELECT and what follows its list,
+/* Counts the columns that the rows of one of our statements have: the commas between SELECT and what follows its list,
  * outside of brackets and quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a
  * literal: what comes from outside is hexadecimal.) */
 static unsigned count_columns(const char *p, size_t len)
@@ -126,8 +144,8 @@ static unsigned count_columns(const char *p, size_t len)
 	return columns;
 }
 
-/* Of the values of SQL, behind those of the statements before, those of a statement that stands in it from BEGIN to
- * END, and that was just written to the end of the text. */
+/* Notes where the values of a statement are in the text, to whose end it was just written.  It is in SQL from BEGIN to
+ * END. p->value is the next of SQL's values: those of the statements before are done with. */
 static void note_values(struct writer *p, const struct js_sql *sql, size_t begin, size_t end)
 {
 	const struct js_sql_value *v = (const void *)sql->values.data;
@@ -138,7 +156,8 @@ static void note_values(struct writer *p, const struct js_sql *sql, size_t begin
 			note_range(&p->e->values, to + v[p->value].at - begin, to + v[p->value].end - begin);
 }
 
-/* Statement I of SQL, whose first is number FIRST for the caller. */
+/* Adds statement I of SQL, if it is for this server, whose first is number FIRST for the caller.  It goes into a block
+ * if it can.  In a block only a statement with rows has an answer. */
 static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i, unsigned first)
 {
 	size_t begin = i == 0 ? 0 : js_sql_mark(sql, i - 1)->end, len = js_sql_mark(sql, i)->end - begin;
@@ -152,8 +171,8 @@ static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i
 		close_block(p);
 	else
 		open_block(p);
-	/* what this transaction saw is there. Waiting for later commits of others could fail, and then the block would
-	 * look as if it had failed before the COMMIT */
+	/* What this transaction has seen is there.  To wait for later commits of others could fail, and then the block
+	 * would look as if it had failed before the COMMIT. */
 	if (p->behind && p->e->cluster && p->e->blocks)
 		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);
@@ -164,7 +183,7 @@ static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i
 						       count_columns(sql->text.data + begin, len)});
 }
 
-/* What comes next is a statement of our own. */
+/* What comes next is a statement of our own: in a block it needs no answer, else one without rows is expected. */
 static void begin_own_statement(struct writer *p)
 {
 	if (p->e->blocks)
@@ -182,7 +201,7 @@ static void add_own_statement(struct writer *p, const char *text)
 	js_buf_str(&p->e->text, text);
 }
 
-/* Whether a statement of SQL (may be NULL) is sent on its own although there are blocks. */
+/* Returns whether a statement of SQL (may be NULL) is sent on its own although there are blocks. */
 static int has_large(const struct js_sql *sql)
 {
 	for (unsigned i = 0; sql != NULL && i < sql->statements; i++)
@@ -201,6 +220,7 @@ static void begin_user_lock(struct writer *p)
 	js_buf_printf(&p->e->text, ",%u);", p->lock->lock_wait);
 }
 
+/* The lock is given back after the COMMIT, and, should the request fail, with the ROLLBACK (e->end). */
 static void end_user_lock(struct writer *p)
 {
 	if (p->lock == NULL)
@@ -216,7 +236,8 @@ static void begin_sum(struct writer *p, const struct js_sql *packet)
 		js_buf_str(&p->e->text, "SET @js_sum=0;");
 }
 
-/* The last guard.  NULL-safe, because a sum that is NULL must not pass. */
+/* Adds the last guard: as many rows as the counted statements must have changed.  NULL-safe, because a sum that is NULL
+ * must not pass: a statement that was skipped could have set it. */
 static void check_sum(struct writer *p, const struct js_sql *packet)
 {
 	size_t at;
@@ -241,7 +262,7 @@ static void reset_request(struct js_request *e)
 	e->blocks = e->cluster = 0;
 }
 
-/* The last statement needs no semicolon, and an empty one behind it would be an error. */
+/* Ends the text.  The last statement needs no semicolon, and an empty one behind it would be an error. */
 static void finish_request(struct js_request *e, int failed)
 {
 	e->text.failed |= e->list.failed | e->values.failed | e->spans.failed | e->end.failed | failed;

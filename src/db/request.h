@@ -27,6 +27,7 @@ struct js_answer {
 	unsigned columns; /* STMT: so many each row must have */
 };
 
+/* What is sent for a packet to one kind of server.  Start it with zeros; free it with js_request_free. */
 struct js_request {
 	struct js_buf text, list; /* list: one struct js_answer per answer; none: they are not known beforehand */
 	struct js_buf values;	  /* one struct js_sql_value for each value in a block */

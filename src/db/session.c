@@ -21,14 +21,21 @@
 #define LOOK_US (5 * JS_SECOND_US) /* how often a connection that stays looks whether others wait */
 
 /* The settings of every session: each variable that changes the meaning or the result of one of our statements, since
- * an administrator can set it for all sessions (init_connect, the server's option file).  Constants, not DEFAULT,
- * which is the administrator's value (parser_max_mem_size may not be more than the global one).  What may end a
- * statement, or make one unreadable, comes first.  A long IN list must stay a list (in_predicate_conversion_threshold):
- * as a join, it would be looked up for each row of the stack.  READ COMMITTED: no gap locks, and no conflict with
- * MariaDB's snapshot isolation. The group length serves lists of entries.  TIME_ZONE so that nothing depends on the
- * server's. lock_wait_timeout, for the tables' own locks, is shorter than the connection waits for an answer.  MariaDB
- * passes over the comments with !8, MySQL over those with M!.  Whether a server is read-only is asked of the server,
- * not of our rights: who may write to a replica all the same would write where nobody looks.
+ * an administrator can set it for all sessions (init_connect, the server's option file).  They are constants, not
+ * DEFAULT, which is the administrator's value (parser_max_mem_size may not be more than the global one).  What may end
+ * a statement, or make one unreadable, comes first.  Among them:
+ *
+ *   READ COMMITTED            no gap locks, and no conflict with MariaDB's snapshot isolation
+ *   innodb_lock_wait_timeout  three seconds for a row lock; then the transaction runs again (fault.c)
+ *   lock_wait_timeout         for the tables' own locks; shorter than the connection waits for an answer (connect.c)
+ *   sql_mode                  STRICT_TRANS_TABLES: a value that does not fit is an error, and is not cut short
+ *   time_zone                 so that nothing depends on the server's
+ *   group_concat_max_len      serves lists of entries
+ *   in_predicate_conversion_threshold=0   a long IN list must stay a list: as a join, it would be looked up for each
+ *                             row of the stack
+ *
+ * MariaDB skips the comments with !8, MySQL those with M!.  Whether a server is read-only is asked of the server, not
+ * derived from our rights: an account that may write to a replica all the same would write where nobody looks.
  * tests/integration/session_settings.sh sets each variable that there is to its extremes. */
 static const char set_up[] =
 	"SET SESSION /*!80000 max_execution_time=0 */"
@@ -65,9 +72,13 @@ static const char causal_group[] = "SET SESSION group_replication_consistency='B
 
 /* What the two packets bring. */
 struct server_state {
-	int64_t wall_us;
-	uint64_t connections, most, most_ours, packet; /* most_ours: of this account; 0: no limit of its own */
-	int read_only, galera, group, primaries;
+	int64_t wall_us;	    /* its clock, since 1970 */
+	uint64_t connections, most; /* those that are open; how many there may be */
+	uint64_t most_ours;	    /* how many this account may have; 0: no limit of its own */
+	uint64_t packet;	    /* max_allowed_packet */
+	int read_only;		    /* it, or the storage engine, takes no writes */
+	int galera, group;	    /* it is one of a Galera cluster; it is in a replication group */
+	int primaries;		    /* the group has several primaries */
 };
 
 /* 0 or 1, or a word: OFF and ON, and in newer MariaDB NO_LOCK and the like, which are kinds of ON. */
@@ -76,6 +87,7 @@ static int is_switched_on(const char *value)
 	return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "OFF") != 0;
 }
 
+/* Reads a row: one of SHOW, a name and a value, or that of the SELECT, which begins with the clock. */
 static void take_state_row(struct server_state *a, unsigned n, MYSQL_ROW row)
 {
 	if (n < 2 || row[0] == NULL || row[1] == NULL)
@@ -139,7 +151,7 @@ unsigned js_session_begin(struct js_db *db, MYSQL *my)
 	int64_t sent = js_clock_mono_us();
 	unsigned number, tries = 0;
 
-	do /* a time limit that holds until it is lifted may hit this itself */
+	do /* a time limit holds until the first statement lifts it, and may hit that statement itself */
 		number = ask_server(my, set_up, sizeof(set_up) - 1, &a);
 	while (js_fault_of(number) == JS_FAULT_KILLED && ++tries < SET_UP_TRIES);
 	db->cluster = a.galera || (a.group && a.primaries);
@@ -161,6 +173,8 @@ unsigned js_session_begin(struct js_db *db, MYSQL *my)
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
 	db->packet_most = a.packet > 0 ? (size_t)a.packet : SIZE_MAX;
 	db->wall_us = a.wall_us;
+	/* the server has read its clock at some moment between the two; the error is at most half of the time between
+	 */
 	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
 	note_crowd(db, &a);
 	return 0;

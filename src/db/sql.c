@@ -19,7 +19,7 @@ static void add_hex_literal(struct js_buf *buf, const void *data, size_t len)
 	js_buf_char(buf, '\'');
 }
 
-/* A number, or NULL if it is negative. */
+/* Adds a number, or NULL if it is negative. */
 static void add_number_or_null(struct js_buf *buf, int64_t value)
 {
 	if (value < 0)
@@ -28,7 +28,7 @@ static void add_number_or_null(struct js_buf *buf, int64_t value)
 		js_buf_u64(buf, (uint64_t)value);
 }
 
-/* As 20261121062011.123456: the server reads a number faster than a text. */
+/* Adds a time as 20261121062011.123456: the server reads a number faster than a text. */
 static void add_time(struct js_buf *buf, int64_t wall_us)
 {
 	char iso[JS_CLOCK_ISO];
@@ -46,12 +46,13 @@ const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number)
 	return (const struct js_sql_mark *)(const void *)sql->marks.data + number;
 }
 
+/* Where the last, unfinished statement begins. */
 static size_t last_begin(const struct js_sql *sql)
 {
 	return sql->statements == 0 || sql->marks.failed ? 0 : js_sql_mark(sql, sql->statements - 1)->end;
 }
 
-/* The last statement is whole. */
+/* Completes the last statement.  A SELECT without INTO is the only statement of ours that answers with rows. */
 static void complete_statement(struct js_sql *sql, unsigned flags)
 {
 	struct js_sql_mark mark = {sql->text.len, flags | sql->only, 0};
@@ -65,7 +66,7 @@ static void complete_statement(struct js_sql *sql, unsigned flags)
 	sql->only = 0;
 }
 
-/* What was written since AT is a value. */
+/* Notes that what was written since AT is a value: what prepared blocks replace by a ?. */
 static void note_value(struct js_sql *sql, size_t at)
 {
 	const struct js_sql_value value = {at, sql->text.len};
@@ -142,6 +143,7 @@ void js_sql_list(struct js_sql *sql, const char *words, const uint64_t *numbers,
 	js_sql_add(sql, ")");
 }
 
+/* As js_sql_add with ",%n", but without a look at a format for each: rows of `attempt` have many numbers. */
 void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -156,9 +158,10 @@ void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n)
 
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 {
-	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an
-	 * unsigned number that would be plenty, and a fenced step that comes late would go through.  A SET, since it
-	 * has no rows to send. */
+	/* The comparison yields 1 or 0, and 0 - 1 is out of range as an unsigned number.  ROW_COUNT() is compared
+	 * before it is cast: where the client has gone, the server could not send it the answer before, and ROW_COUNT()
+	 * is -1 from then on.  As an unsigned number that would be huge, and a fenced step that comes late would go
+	 * through.  It is a SET, since that has no rows to send. */
 	js_sql_add(sql, "SET @js_guard=CAST(ROW_COUNT()>=%u AS UNSIGNED)-1", n);
 	if (assignments != NULL) {
 		js_buf_char(&sql->text, ',');
@@ -184,6 +187,7 @@ void js_sql_count(struct js_sql *sql, uint64_t n)
 	mark->counted = n;
 }
 
+/* It holds for the next statement alone: complete_statement takes it back. */
 void js_sql_only(struct js_sql *sql, unsigned flags)
 {
 	sql->only = flags;

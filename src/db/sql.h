@@ -20,6 +20,7 @@ enum {
 	JS_SQL_CLUSTER = 16, /* it is sent only to a cluster whose servers all take writes */
 };
 
+/* A statement of a packet. */
 struct js_sql_mark {
 	size_t end; /* where the statement ends in the text */
 	unsigned flags;

@@ -238,7 +238,7 @@ const char *cli_server_file(void)
 {
 	static char path[PATH_MAX];
 
-	js_home_server_file(js_home_getenv, path, sizeof(path));
+	js_home_server_file(path, sizeof(path));
 	return path;
 }
 
@@ -246,7 +246,7 @@ const char *cli_option_file(const struct cli *cli)
 {
 	static char path[PATH_MAX];
 
-	return js_home_option_file(cli->defaults_file, js_home_getenv, path, sizeof(path));
+	return js_home_option_file(cli->defaults_file, path, sizeof(path));
 }
 
 static void print_log(void *ctx, enum jobstack_level level, const char *text)

@@ -24,7 +24,7 @@ static const char *const kind[JOBSTACK_FAULTS] = {
 struct finding {
 	uint64_t entry;
 	enum jobstack_fault fault;
-	size_t text, path, path_len; /* where they are in the bytes; path 0: none */
+	size_t text, path, path_len; /* their offsets in the bytes, which may move while they grow; path 0: none */
 };
 
 struct checking {
@@ -37,6 +37,8 @@ struct checking {
 	struct jobstack_check_report report;
 };
 
+/* Columns: kind, entry, text, the finding's number among those of its kind, how many there are, datapath.  All are
+ * counted, with the first one's row; only some are kept. */
 static void take_finding(void *ctx, const struct js_row *row)
 {
 	struct checking *k = ctx;
@@ -70,7 +72,9 @@ static int compare_findings(const void *a, const void *b)
 	return (x->text > y->text) - (x->text < y->text); /* else as they came */
 }
 
-/* One statement about piece NO of PIECES, which are of LEN numbers each. */
+/* Runs one statement of check.sql about piece NO of PIECES, which are of LEN numbers each.  schema/check.sql describes
+ * the variables that it reads.  A statement that only computes (SET, SELECT INTO) is sent as it is; one that finds
+ * something is put into a query that limits and counts what it finds. */
 static int run_statement(struct checking *k, const char *statement, uint64_t no, uint64_t pieces, uint64_t len,
 			 struct jobstack_error *error)
 {
@@ -158,7 +162,7 @@ static void take_report(void *ctx, const struct js_row *row)
 	REPORT_COLUMNS(JS_COLUMN_READ)
 }
 
-/* The whole check, in the view. */
+/* Does the whole check, in the view.  If the view is lost, it begins anew. */
 static int check_ledger(void *ctx, struct jobstack_error *error)
 {
 	struct checking *k = ctx;
@@ -187,7 +191,7 @@ static int check_ledger(void *ctx, struct jobstack_error *error)
 }
 
 /* Reports the findings, by entry. */
-static int tell_findings(const struct checking *k, jobstack_finding_fn *fn, void *ctx)
+static int report_findings(const struct checking *k, jobstack_finding_fn *fn, void *ctx)
 {
 	struct finding *list = (struct finding *)(void *)k->findings.data;
 	size_t n = k->findings.len / sizeof(*list);
@@ -222,7 +226,7 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 	found = k.findings.len;
 	if (status == 0) {
 		js_grow_out(report, &k.report);
-		status = tell_findings(&k, fn, ctx);
+		status = report_findings(&k, fn, ctx);
 	}
 	js_buf_free(&k.bytes);
 	js_buf_free(&k.findings);

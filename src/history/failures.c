@@ -11,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 1000
-#define GROUPS 256
-#define TAIL "600" /* bytes of the tail that are read: the last line of most */
-#define NODES 512
-#define LOOK_AT 5000
+#define PAGE 1000    /* attempts read by one query */
+#define GROUPS 256   /* in memory */
+#define TAIL "600"   /* bytes of the tail that are read: the last line of most */
+#define NODES 512    /* that are told apart */
+#define LOOK_AT 5000 /* attempts by which nodes are compared, unless the caller wants more */
 
-/* A group.  FOLDED: 0 groups differ in everything; 1 not in what was printed; 2 nor in the reason and the node; 3 nor
- * in the exit. */
+/* A group of failures.  FOLDED says what its members have in common:
+ *
+ *         0   everything: outcome, exit, reason, what was printed (numbers and paths made alike) and, if asked for,
+ * node 1   all but what was printed 2   outcome and exit 3   nothing but that they failed */
 struct group {
 	struct jobstack_failure f; /* its texts are these: */
 	char reason[256], example[256], node[256];
@@ -30,10 +32,12 @@ struct grouping {
 	struct jobstack *handle;
 	struct js_stack stack;
 	struct jobstack_failures_options options;
-	struct group *group;
+	struct group *group; /* GROUPS of them; N are used */
 	size_t n;
 	struct jobstack_failures_report report;
-	uint64_t rows, entry, told, attempt; /* of the page: how many, and the last one; the last reported entry */
+	uint64_t rows;		 /* of the page */
+	uint64_t entry, attempt; /* the last one of the page: the next page goes on below it */
+	uint64_t told;		 /* the last entry that was looked at */
 };
 
 static int is_same_group(const struct grouping *g, const struct group *a, const struct group *b)
@@ -49,6 +53,7 @@ static int is_same_group(const struct grouping *g, const struct group *a, const 
 	return a->folded > 0 || strcmp(a->pattern, b->pattern) == 0;
 }
 
+/* What the two do not have in common is left out: -1 for the program, and a node only if it is the same for all. */
 static void join_groups(struct group *to, const struct group *more)
 {
 	if (to->f.program != more->f.program)
@@ -71,8 +76,8 @@ static size_t add_failure_group(const struct grouping *g, size_t n, const struct
 	return n + 1;
 }
 
-/* The table is full: the smallest groups are merged until a quarter of it is free. A large group appears again soon,
- * and no failure is lost from the counts. */
+/* The table is full: the smallest groups are merged until a quarter of it is free.  A large group that was folded while
+ * it was small appears again soon, and no failure is lost from the counts. */
 static void fold_small_groups(struct grouping *g)
 {
 	for (uint64_t small = 1; g->n > GROUPS * 3 / 4; small *= 2) {
@@ -89,7 +94,7 @@ static void fold_small_groups(struct grouping *g)
 	}
 }
 
-/* Of a long text its end remains: the cause. */
+/* Copies a text.  Of a long one the end remains: the cause stands there. */
 static void copy_cut(char *to, size_t size, const char *from, size_t len)
 {
 	size_t cut = len < size ? 0 : len - size + 1;
@@ -141,12 +146,13 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	g->report.failures++;
 }
 
-/* Whether an attempt with this CAUSE was interrupted by its own failure. */
+/* Returns whether an attempt with this CAUSE was interrupted by its own failure. */
 static int is_put_off(uint64_t cause)
 {
 	return cause == JOBSTACK_CAUSE_DEFERRED || cause == JOBSTACK_CAUSE_NODE;
 }
 
+/* Of all attempts, only an entry's last one counts, and only if it failed.  (Rows of set_aside are last ones.) */
 static void take_row(void *ctx, const struct js_row *row)
 {
 	struct grouping *g = ctx;
@@ -272,6 +278,7 @@ struct nodes {
 	uint64_t looked;
 };
 
+/* Counts an attempt for its node. */
 static void take_end(void *ctx, const struct js_row *row)
 {
 	struct nodes *all = ctx;
@@ -294,7 +301,8 @@ static void take_end(void *ctx, const struct js_row *row)
 	all->node[i].failed += js_row_u64(row, 1) != JOBSTACK_DONE;
 }
 
-/* Wilson's bound of the share that FAILED of N shows, three standard errors below or above. */
+/* Wilson's bound of the share that FAILED of N shows, three standard errors below or above.  Unlike the plain share, it
+ * says little where N is small: one failure of one attempt is no bad node. */
 static double share_bound(uint64_t failed, uint64_t n, int above)
 {
 	double z2 = 9, m = (double)n, p = (double)failed / m;
@@ -303,8 +311,8 @@ static double share_bound(uint64_t failed, uint64_t n, int above)
 	return (p + z2 / (2 * m) + (above ? wide : -wide)) / (1 + z2 / m);
 }
 
-/* The worst node that is not known to be bad, if it is beyond chance: what surely fails there is a tenth more than what
- * can fail elsewhere. */
+/* Finds the worst node that is not known to be bad, if that is beyond chance: the share that surely fails there is a
+ * tenth more than the share that can fail elsewhere.  A node that was found is left out of "elsewhere" from then on. */
 static struct node *find_worst_node(struct nodes *all, struct jobstack_bad_node *found)
 {
 	struct node *worst = NULL;

@@ -34,6 +34,7 @@ void js_item_attempt(struct jobstack_item *to, const struct js_row *row, unsigne
 	*column += COLUMNS;
 }
 
+/* Reads a row of NULLs, so that each member gets the value that stands for "not known". */
 void js_item_no_attempt(struct jobstack_item *i)
 {
 	static const char *const null[COLUMNS];
@@ -62,6 +63,7 @@ const char *js_item_read_worker(struct jobstack_item *to, const struct js_row *r
 	return identity.log;
 }
 
+/* The log of an attempt with output, but without a file of its own, is the worker's. */
 void js_item_set_worker(struct jobstack_item *to, const struct jobstack_item *from, const char *log)
 {
 	COPY(worker)

@@ -2,6 +2,17 @@
  *
  * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
  * beside the index that serves it.
+ *
+ * An entry has no state column.  So each state has a source of its own:
+ *
+ *     ready, waiting, held           spans of the three classes (list_sets)
+ *     running                        claims, without the entries that have an attempt of the claim's number
+ *     done, dead, cancelled, moved   `attempt` with final=1, and `set_aside` by its state (list_table)
+ *     failed, lost                   entries by how their last attempt ended, whatever their state is; one that is in
+ *                                    two of the chosen states is listed once
+ *
+ * The sources are read one after the other, not at one moment.  An entry that moves meanwhile may come twice, or not at
+ * all.  (jobstack_export, by entry, reads each once.)
  */
 #include "queue/filter.h"
 #include "history/item.h"
@@ -27,24 +38,20 @@ struct listing {
 	const struct jobstack_filter *filter;
 	jobstack_item_fn *fn;
 	void *ctx;
-	unsigned states; /* that are asked for */
-	unsigned state;	 /* of the items that come; 0: by outcome */
-	uint64_t told, last;
-	uint32_t attempt; /* of the last item */
-	size_t rows;
+	unsigned states;     /* that are asked for */
+	unsigned state;	     /* of the items that come; 0: by outcome */
+	uint64_t told, last; /* how many items were reported; the entry of the last row */
+	uint32_t attempt;    /* of the last item */
+	size_t rows;	     /* of the last query */
 	const char *running; /* the column of the worker whose claim is listed */
 	int64_t claimed_us;  /* of the claim, if a script popped it: its entries began then; else -1 */
 	int stopped;
 };
 
+/* How many more items may be reported. */
 static uint64_t limit_left(const struct listing *l)
 {
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
-}
-
-static uint64_t wants_tails(const struct listing *l)
-{
-	return l->filter->tails != 0;
 }
 
 static void take_item(void *ctx, const struct js_row *row)
@@ -104,7 +111,8 @@ static void source_sql(struct js_sql *sql, const struct listing *l, const struct
 	js_sql_add(sql, from->column);
 }
 
-/* Lists what the pieces of W have, page by page. */
+/* Lists what the pieces of W have, page by page.  A page ends at its last row, so the next one begins behind that;
+ * after an empty piece the numbers jump to the next row that there is. */
 static int list_pages(struct listing *l, const struct source *from, struct js_window *w, struct jobstack_error *error)
 {
 	while (!l->stopped && limit_left(l) > 0 && js_window_next(w)) {
@@ -134,11 +142,14 @@ static unsigned ended_states(const struct listing *l)
 	return l->states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 }
 
+/* The condition on a.outcome that stands for these bits: 1 failed, 2 lost. */
 static const char *outcome_condition(unsigned bits)
 {
 	return bits == JOBSTACK_IS_FAILED ? " IN(1)" : bits == JOBSTACK_IS_LOST ? " IN(2)" : " IN(1,2)";
 }
 
+/* Entries of a span: with the attempt before the next one, which is their last.  Those that are listed as failed or
+ * lost are left out, or they would be listed twice. */
 static void span_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct js_set *set = of;
@@ -146,7 +157,7 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 	js_sql_add(sql,
 		   ITEM " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 			"a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-		   wants_tails(l), (uint64_t)set->place.attempt - 1, l->stack.id);
+		   (uint64_t)(l->filter->tails != 0), (uint64_t)set->place.attempt - 1, l->stack.id);
 	if (ended_states(l) != 0) {
 		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
 		js_sql_add(sql, outcome_condition(ended_states(l)));
@@ -154,6 +165,7 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 	}
 }
 
+/* Entries of a claim that run: those without a row for the claim's attempt. */
 static void claim_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct js_set *set = of;
@@ -173,9 +185,9 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 	}
 }
 
-/* The entries of spans of one entry each, as many as follow each other from the Ith on, up or (in a last-in-first-out
- * stack) down, and differ in nothing else: a query for each of them would take long where all waiting entries are
- * stored like that. */
+/* Gathers the entries of spans of one entry each, from the Ith on, as long as their numbers rise (or, in a
+ * last-in-first-out stack, fall) and they differ in nothing else.  Returns how many they are.  A query for each of them
+ * would take long where all waiting entries are stored like that. */
 static size_t count_singles(const struct js_set_query *sets, size_t i, uint64_t ids[SETS])
 {
 	const struct js_place *first = &sets->set[i].place;
@@ -286,11 +298,13 @@ static const struct table {
 	 "d.entry_id", JS_NEXT_OF("set_aside")},
 };
 
+/* The SELECT of a table.  An entry that failed or was lost and is in set_aside is listed there, if its state is asked
+ * for. */
 static void table_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct table *t = of;
 
-	js_sql_add(sql, t->head, wants_tails(l), l->stack.id);
+	js_sql_add(sql, t->head, (uint64_t)(l->filter->tails != 0), l->stack.id);
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM set_aside d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
@@ -347,7 +361,7 @@ static int list_ended(struct listing *l, uint64_t entry, uint32_t first, struct 
 			     " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 			     "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u AND "
 			     "COALESCE(a.attempt,0)>=%u ORDER BY a.attempt",
-			     wants_tails(l), l->stack.id, entry, (uint64_t)first);
+			     (uint64_t)(l->filter->tails != 0), l->stack.id, entry, (uint64_t)first);
 }
 
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
@@ -378,7 +392,7 @@ struct pathing {
 	jobstack_item_fn *fn;
 	void *ctx;
 	int stopped;
-	uint64_t last; /* the highest entry so far */
+	uint64_t last; /* the highest entry so far: the next page begins behind it */
 };
 
 static void take_datapath(void *ctx, const struct js_row *row)

@@ -23,19 +23,19 @@
 
 #include <math.h>
 
-#define LEVELS 20
-#define NEAR 3 /* numbers looked at per level: one of them may have run long, or be gone */
-#define FIRST UINT64_C(8)
-#define RECENT_US (300 * JS_SECOND_US)
-#define OLD_US (7200 * JS_SECOND_US) /* commands may take long: then this */
-#define SHORT_US (JS_SECOND_US / 2)  /* what began so short a time ago says nothing */
+#define LEVELS 20		       /* distances looked at, each twice the one before */
+#define FIRST UINT64_C(8)	       /* the first of them, in numbers of entries */
+#define NEAR 3			       /* entries looked at per level: one of them may still run, or have been pruned */
+#define RECENT_US (300 * JS_SECOND_US) /* the longest time that is measured over, if commands are short */
+#define OLD_US (7200 * JS_SECOND_US)   /* the same if they are so long that no level began within RECENT_US */
+#define SHORT_US (JS_SECOND_US / 2)    /* what began so short a time ago says nothing */
 
-/* When entries at some distances from the head of the line began. */
+/* When entries at some distances from the head began.  The head is the highest number that was claimed fresh. */
 struct probe {
 	uint64_t head;
-	int64_t ago_us[LEVELS]; /* the entry FIRST * 2^i before the head; -1: not known */
-	double took_us;		/* of these and those around the head, together */
-	unsigned ended;
+	int64_t ago_us[LEVELS]; /* how long ago the entry FIRST * 2^i before the head began; -1: not known */
+	double took_us;		/* the time that the attempts which were read took, all together */
+	unsigned ended;		/* how many they are */
 };
 
 static uint64_t level_distance(unsigned level)
@@ -43,6 +43,8 @@ static uint64_t level_distance(unsigned level)
 	return FIRST << level;
 }
 
+/* Notes when an attempt began, for the level that its entry belongs to, if it belongs to one.  Of the NEAR entries of a
+ * level the one that began first counts. */
 static void take_start(void *ctx, const struct js_row *row)
 {
 	struct probe *p = ctx;
@@ -61,7 +63,9 @@ static void take_start(void *ctx, const struct js_row *row)
 			p->ago_us[i] = js_row_i64(row, 1);
 }
 
-/* The highest number that was popped fresh and is still held, and when those before it began. */
+/* Finds the highest number that was popped fresh and is still held, and when entries before it began.  Where only lists
+ * and entries that have run before are claimed, and in a last-in-first-out stack, there is no such number: p->head is
+ * 0, and no level is looked at. */
 static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -88,14 +92,16 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 	return js_db_query(handle->db, &sql, take_start, p, error);
 }
 
-/* Entries per second: between these. */
+/* A rate in entries per second: the likely value, and the bounds that it is between. */
 struct range {
 	double low, middle, high;
 };
 
-/* By the clock of the numbers: over the longest time within the last minutes or, for long commands, the shortest that
- * is long enough to count more than are in hand. */
-static int by_numbers(const struct probe *p, const struct jobstack_status *s, struct range *r)
+/* Estimates the rate from the numbers of the entries.  The time is the longest within the last minutes.  If commands
+ * take so long that there is none, it is the shortest one.  In either case the distance must be at least three times
+ * what is claimed now: these entries may have begun or not, which is the error.  Returns 0, or -1 if no level will do.
+ */
+static int rate_by_numbers(const struct probe *p, const struct jobstack_status *s, struct range *r)
 {
 	int best = -1;
 
@@ -113,8 +119,10 @@ static int by_numbers(const struct probe *p, const struct jobstack_status *s, st
 	return 0;
 }
 
-/* By the lives of the workers: as many as have ended say how sure it is. */
-static int by_workers(const struct jobstack_status *s, struct range *r)
+/* Estimates the rate from how many entries the present workers have ended, divided by their slots' time
+ * (jobstack_status computes it).  The more have ended, the surer it is: two standard deviations of a count of N are 2 *
+ * sqrt(N). Returns 0, or -1 if none has. */
+static int rate_by_workers(const struct jobstack_status *s, struct range *r)
 {
 	double n = (double)s->ended;
 
@@ -126,6 +134,7 @@ static int by_workers(const struct jobstack_status *s, struct range *r)
 	return 0;
 }
 
+/* More than three hundred years are no prediction: -1, not known. */
 static int64_t seconds_to_us(double seconds)
 {
 	return seconds > 1e10 ? -1 : (int64_t)(seconds * 1e6);
@@ -137,11 +146,13 @@ static int take_counts(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-/* How long the stack S goes on, at the rates of R. */
+/* Predicts how long the stack S goes on with LEFT entries, at the rates of R.  A retry that becomes due later than all
+ * that prolongs it. */
 static void predict_end(const struct jobstack_status *s, const struct range *r, uint64_t left,
 			struct jobstack_pace *pace)
 {
-	/* the last ones have begun when the line is empty: they take as long as one takes */
+	/* when nothing is left to claim, the last entries still run: at most for as long as one takes, which is the
+	 * number of slots at work divided by the rate */
 	pace->eta_us = seconds_to_us((double)left / r->middle);
 	pace->low_us = seconds_to_us((double)left / r->high);
 	pace->high_us = seconds_to_us((double)left / r->low + (double)s->busy / r->middle);
@@ -167,7 +178,7 @@ int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pa
 		found.eta_us = found.low_us = found.high_us = 0;
 	else if (status == 0 && s.busy > 0) {
 		status = read_probe(handle, s.stack_id, &p, error);
-		if (status == 0 && (by_numbers(&p, &s, &r) == 0 || by_workers(&s, &r) == 0)) {
+		if (status == 0 && (rate_by_numbers(&p, &s, &r) == 0 || rate_by_workers(&s, &r) == 0)) {
 			found.rate = r.middle;
 			found.each_us =
 				p.ended > 0 ? (int64_t)(p.took_us / p.ended) : seconds_to_us((double)s.busy / r.middle);

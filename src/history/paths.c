@@ -21,14 +21,15 @@
 #define SCANNED_AT_ONCE 500000
 #define FILES_AT_ONCE 50000 /* about so many rows of path in one answer */
 
-/* A name without "/./" and "//"; the absolute name of entry e of stack s; what stands in path.hash. */
+/* SQL for a name without "/./" and "//"; for the absolute name of entry e of stack s; for the hash of a name, as
+ * path.hash has it. */
 #define PLAIN(name) "REPLACE(REPLACE(" name ",'/./','/'),'//','/')"
 #define ABSOLUTE PLAIN("IF(LEFT(e.datapath,1)='/',e.datapath,CONCAT(COALESCE(s.cwd,''),'/',e.datapath))")
 #define HASHED(name) "CAST(LEFT(UNHEX(SHA2(" name ",256)),8) AS BINARY(8))"
 
 struct stack_row {
-	uint64_t id; /* first, for js_num_order */
-	uint64_t indexed, tail;
+	uint64_t id;		/* first, for js_num_order */
+	uint64_t indexed, tail; /* the last entry that has a row in `path`; the last one that should have one */
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
@@ -56,7 +57,7 @@ static void take_stack(void *ctx, const struct js_row *row)
 	memcpy(to->name, row->col[1], row->len[1]);
 }
 
-/* All stacks, by number, CANARIES or not; or those with one of N names. */
+/* Reads all stacks, in the order of their numbers, with CANARIES or without; or those with one of N names. */
 static int read_stacks(struct jobstack *handle, const char *const *names, size_t n, int canaries, struct stacks *s,
 		       struct jobstack_error *error)
 {
@@ -77,9 +78,9 @@ static int read_stacks(struct jobstack *handle, const char *const *names, size_t
 
 /* ------------------------------------------------------------------------------------------------ up to date */
 
-/* A stack that has entries to index, and how far: below what a push --atomic holds, and may withdraw; and below what a
- * load may still bring, whose numbers are taken before its rows are there.  A push sends one chunk after the other, so
- * that is behind the last range that a live push has finished. */
+/* The query for a stack that has entries to index, and how far: below what a push --atomic holds, and may withdraw; and
+ * below what a load may still bring, whose numbers are taken before its rows are there.  A push sends one chunk after
+ * the other, so that is behind the last range that a live push has finished. */
 #define SETTLED                                                                                                        \
 	"SELECT stack_id,name,indexed,settled FROM (SELECT s.stack_id,s.name,s.indexed,LEAST(s.tail,"                  \
 	"COALESCE((SELECT MIN(h.lo)-1 FROM span h WHERE h.stack_id=s.stack_id AND h.class=2),s.tail),"                 \
@@ -147,6 +148,8 @@ struct telling {
 	int stopped;
 };
 
+/* Columns: the stack's name, the entry, its datapath, the version of the program (a fact's text), an attempt and its
+ * worker. */
 static void take_item(void *ctx, const struct js_row *row)
 {
 	struct telling *t = ctx;
@@ -163,7 +166,8 @@ static void take_item(void *ctx, const struct js_row *row)
 	t->stopped = t->fn(t->ctx, row->col[0], row->col[3], &i) != 0;
 }
 
-/* What is in the index, by the primary keys; or, from number LOW on, some entries of stack S that are not. */
+/* Reads what the index has of these names, by the primary keys; or, from number LOW on, some entries of stack S that
+ * are not in the index.  A hash of eight bytes may be that of another name, so the names are compared as well. */
 static int read_items(struct jobstack *handle, const struct jobstack_bytes *names, size_t n, const struct stack_row *s,
 		      uint64_t low, struct telling *t, struct jobstack_error *error)
 {
@@ -215,7 +219,7 @@ int jobstack_history(struct jobstack *handle, const struct jobstack_bytes *names
 
 /* --------------------------------------------------------------------------------------------------- many files */
 
-/* The file whose rows are coming. */
+/* The file whose rows are coming: its rows are gathered until another hash comes. */
 struct gathering {
 	const struct stacks *stacks;
 	jobstack_file_fn *fn;
@@ -227,6 +231,7 @@ struct gathering {
 	int stopped, failed;
 };
 
+/* The rows of one file are complete: gives them to the caller. */
 static void report_file(struct gathering *g)
 {
 	struct jobstack_file file = {{g->name.data, g->name.len}, g->run, g->n};
@@ -264,7 +269,8 @@ static void take_run(void *ctx, const struct js_row *row)
 		js_buf_add(&g->name, row->col[3], row->len[3]);
 }
 
-/* The stacks, and the hashes from LOW to HIGH: the primary key of path. */
+/* Adds the condition on the stacks, and on the hashes from LOW to HIGH: the primary key of path.  Hashes are compared
+ * as bytes, so numbers are written with the highest byte first. */
 static void add_window(struct js_sql *sql, const struct stacks *s, uint64_t low, uint64_t high)
 {
 	uint64_t from = htobe64(low), to = htobe64(high);
@@ -275,7 +281,7 @@ static void add_window(struct js_sql *sql, const struct stacks *s, uint64_t low,
 		   sizeof(to));
 }
 
-/* Files that have several entries, with their names; or the attempts of all files. */
+/* Reads files that have several entries, with their names (REPEATED); or the attempts of all files. */
 static int read_window(struct jobstack *handle, struct gathering *g, int repeated, uint64_t low, uint64_t high,
 		       struct jobstack_error *error)
 {
@@ -298,6 +304,8 @@ static int read_window(struct jobstack *handle, struct gathering *g, int repeate
 	return g->failed || g->name.failed ? js_error_memory(error) : 0;
 }
 
+/* The hashes are read window by window, each with about FILES_AT_ONCE rows: hashes are even, so a share of their range
+ * is the same share of the files.  With `most`, only the beginning of the range is read, as a sample. */
 int jobstack_files(struct jobstack *handle, const struct jobstack_files_options *options, jobstack_file_fn *fn,
 		   void *ctx, double *share, struct jobstack_error *error)
 {

@@ -44,7 +44,7 @@ struct pruning {
 	uint64_t low, high, last;    /* the page: numbers above low, up to high; the last one of the window */
 	uint64_t end;		     /* the last one there is */
 	uint64_t read, read_attempt; /* attempts are read up to this one */
-	struct js_leftover *left;
+	struct js_unreferenced *unreferenced;
 	struct js_export *reader; /* for the archive */
 	size_t rows, n;
 	struct done list[PAGE]; /* of the page */
@@ -111,7 +111,7 @@ static size_t drop_claimed(struct done *list, size_t n)
 }
 
 /* Removes claimed entries from the page. */
-static int leave_claimed(struct pruning *p, struct jobstack_error *error)
+static int drop_claimed_of_page(struct pruning *p, struct jobstack_error *error)
 {
 	if (p->n == 0)
 		return 0;
@@ -123,8 +123,8 @@ static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 	return 0;
 }
 
-/* How many entries at the head of the list have numbers without a gap. */
-static size_t run_of(const struct done *list, size_t n)
+/* Returns how many entries at the head of the list have numbers without a gap. */
+static size_t count_consecutive(const struct done *list, size_t n)
 {
 	size_t i = 1;
 
@@ -133,23 +133,24 @@ static size_t run_of(const struct done *list, size_t n)
 	return i;
 }
 
-/* By intervals: most entries that can go lie side by side, and the server needs no time for what is not listed. */
-static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
+/* Adds the condition that names the entries, by intervals: most entries that can go lie side by side, and a list of all
+ * numbers would cost the server more than deleting the rows. */
+static void entries_sql(struct js_sql *sql, const struct done *list, size_t n)
 {
 	/* the ends first: whatever plan the server has, it does not leave them */
 	js_sql_add(sql, " AND entry_id BETWEEN %u AND %u", list[0].entry, list[n - 1].entry);
-	if (run_of(list, n) == n)
+	if (count_consecutive(list, n) == n)
 		return;
 	for (size_t i = 0, run; i < n; i += run) {
-		run = run_of(list + i, n - i);
+		run = count_consecutive(list + i, n - i);
 		js_sql_add(sql, i == 0 ? " AND (entry_id BETWEEN %u AND %u" : " OR entry_id BETWEEN %u AND %u",
 			   list[i].entry, list[i + run - 1].entry);
 	}
 	js_sql_add(sql, ")");
 }
 
-/* The next page, along the primary key of attempt.  What is read of its last entry may be a part: that entry belongs to
- * the next page then, where its final attempt is. */
+/* Reads the next page, along the primary key of attempt.  What is read of its last entry may be a part: that entry
+ * belongs to the next page then, where its final attempt is. */
 static int read_done_page(struct pruning *p, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask(
@@ -158,7 +159,7 @@ static int read_done_page(struct pruning *p, struct jobstack_error *error)
 		"AND %u AND (entry_id>%u OR attempt>%u) ORDER BY entry_id,attempt LIMIT %u",
 		p->before_us, p->stack.id, p->read, p->last, p->read, p->read_attempt, (uint64_t)PAGE));
 	p->high = p->rows < PAGE ? p->last : p->read - 1;
-	return leave_claimed(p, error);
+	return drop_claimed_of_page(p, error);
 }
 
 /* --------------------------------------------------------------------------------------------------- the archive */
@@ -197,8 +198,8 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 	return sum;
 }
 
-/* How many entries at the head of the list go in one transaction. */
-static size_t chunk_of(const struct done *list, size_t n)
+/* Returns how many entries at the head of the list go in one transaction. */
+static size_t count_for_chunk(const struct done *list, size_t n)
 {
 	size_t i = 0;
 
@@ -211,14 +212,14 @@ static size_t chunk_of(const struct done *list, size_t n)
 	return i;
 }
 
-/* All attempts, the last one at the number that was read: each row is named, and so are the values of `final`, of which
- * a requeue changes one. */
+/* Deletes all attempts of the entries.  Each row is named, and so is its value of `final`.  A requeue at the same
+ * moment changes one of these, and then fewer rows match than the guard wants. */
 static void remove_attempts_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
 {
 	uint64_t rows = attempts_of(list, n);
 
 	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u", id);
-	add_entries(sql, list, n);
+	entries_sql(sql, list, n);
 	js_sql_add(sql, rows > n ? " AND ((final=1 AND attempt=1" : " AND final=1 AND attempt=1");
 	for (size_t i = 0, any = 0; i < n; i++)
 		for (uint64_t k = 1; list[i].attempts > 1 && k <= list[i].attempts; k++)
@@ -240,12 +241,13 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 		    (uint64_t)n, id);
 	remove_attempts_sql(&sql, id, list, n);
 	js_sql_add(&sql, "DELETE FROM entry WHERE stack_id=%u", id);
-	add_entries(&sql, list, n);
+	entries_sql(&sql, list, n);
 	js_sql_stmt(&sql, " ORDER BY entry_id LIMIT %u", (uint64_t)n);
 	js_sql_guard(&sql, n);
 	return js_db_commit(p->handle->db, &sql, lost, error);
 }
 
+/* At first all entries count as claimed, that is, as not to be removed; each row takes one out. */
 static void mark_still_done(void *ctx, const struct js_row *row)
 {
 	struct chunk *c = ctx;
@@ -257,8 +259,8 @@ static void mark_still_done(void *ctx, const struct js_row *row)
 		c->list[at].claimed = 0;
 }
 
-/* A guard stopped it: keeps the entries of the chunk that are still done, at the same attempt. (None, if an earlier
- * try of ours had arrived.) */
+/* A guard stopped the transaction: keeps the entries of the chunk that are still done, at the same attempt, for the
+ * next try.  If an earlier try of ours had arrived, none is left. */
 static int keep_still_done(struct pruning *p, struct jobstack_error *error)
 {
 	struct chunk *c = &p->still;
@@ -268,7 +270,7 @@ static int keep_still_done(struct pruning *p, struct jobstack_error *error)
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack.name, error);
 	js_sql_add(&sql, "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND final=1", p->stack.id);
-	add_entries(&sql, c->list, c->n);
+	entries_sql(&sql, c->list, c->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");
 	JS_TRY(js_db_query(p->handle->db, &sql, mark_still_done, c, error));
 	c->n = drop_claimed(c->list, c->n);
@@ -281,6 +283,8 @@ static void count_pruned(struct pruning *p, const struct done *list, size_t n)
 	p->result.attempts += attempts_of(list, n);
 }
 
+/* Removes a chunk, with retries without the entries that others have changed.  The archive gets the chunk before each
+ * try: what is removed was kept before. */
 static int prune_chunk(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
 {
 	struct chunk *left = &p->still, *tried = &p->tried;
@@ -330,11 +334,11 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
 	JS_TRY(read_done_page(p, error));
 	for (size_t at = 0, n; at < p->n; at += n) {
-		n = chunk_of(p->list + at, p->n - at);
+		n = count_for_chunk(p->list + at, p->n - at);
 		JS_TRY(prune_chunk(p, p->list + at, n, error));
 		JS_TRY(report_prune_progress(p, p->list[at + n - 1].entry, error));
 	}
-	JS_TRY(js_leftover_look(p->left, p->low, p->high, p->o->dry_run ? p->before_us : -1, error));
+	JS_TRY(js_unreferenced_exclude(p->unreferenced, p->low, p->high, p->o->dry_run ? p->before_us : -1, error));
 	return report_prune_progress(p, p->high, error);
 }
 
@@ -350,7 +354,7 @@ static int prune_window(struct pruning *p, uint64_t low, struct jobstack_error *
 	return status;
 }
 
-/* Reads how far to go in time and in numbers. */
+/* Reads how far to go in time (by the server's clock) and in numbers. */
 static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_error *error)
 {
 	JS_TRY(js_handle_ask_number(p->handle, now_us, error,
@@ -393,7 +397,7 @@ static void take_number(void *ctx, const struct js_row *row)
 /* Workers whose records stay: they live, or ended only a short time ago. */
 #define YOUNG " FROM worker WHERE stack_id=%u AND (ended IS NULL OR ended>=%t)"
 
-/* The platforms of workers whose records stay. */
+/* Finds the platforms of workers whose records stay. */
 static int find_platforms(struct pruning *p, struct numbers *used, struct jobstack_error *error)
 {
 	return js_handle_ask(p->handle, take_number, used, error,
@@ -401,7 +405,8 @@ static int find_platforms(struct pruning *p, struct numbers *used, struct jobsta
 			     p->before_us);
 }
 
-/* The lists of packages of their attempts: of all that ended since the first of them began. */
+/* Finds the lists of packages of their attempts, among all attempts that ended since the first of these workers began.
+ */
 static int find_packages(struct pruning *p, struct numbers *used, struct jobstack_error *error)
 {
 	uint64_t since_us, low, high = 0;
@@ -459,7 +464,8 @@ static int remove_facts(struct pruning *p, enum jobstack_fact_kind kind, const s
 	return page.failed ? js_error_memory(error) : status;
 }
 
-/* What was recorded beside the work itself.  No worker's row is locked, so no worker waits for this. */
+/* Removes facts that only old records name: platforms and lists of packages.  No worker's row is locked, so no worker
+ * waits for this. */
 static int prune_usage(struct pruning *p, struct jobstack_error *error)
 {
 	struct numbers platforms = {.n = 0}, packages = {.n = 0};
@@ -483,14 +489,14 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 	JS_TRY(read_bounds(p, &now_us, error));
 	if (p->o->usage != 0)
 		return prune_usage(p, error);
-	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
+	JS_TRY(js_unreferenced_new(&p->unreferenced, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
 	status = js_windows_before(&p->windows, p->handle, &p->stack, p->before_us, error);
 	while (status == 0 && js_windows_next(&p->windows, p->high, UINT64_MAX, &low, &p->last) && low <= p->end)
 		status = prune_window(p, low, error);
 	if (status == 0 && p->high < p->end)
 		status = report_prune_progress(p, p->end, error);
-	JS_THEN(status, js_leftover_remove(p->left, p->o->dry_run ? p->before_us : -1, &p->result, error));
-	js_leftover_free(p->left);
+	JS_THEN(status, js_unreferenced_remove(p->unreferenced, p->o->dry_run ? p->before_us : -1, &p->result, error));
+	js_unreferenced_free(p->unreferenced);
 	if (status == 0 && !p->o->dry_run && p->result.entries > 0)
 		status = js_stream_prune(p->handle, p->stack.id, p->before_us, error);
 	return status;

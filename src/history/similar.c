@@ -46,8 +46,8 @@ size_t js_similar_last(const char *text, size_t len, const char **line)
 /* The output, as far as it fits. */
 struct out {
 	char *at;
-	size_t n, room;
-	int full;
+	size_t n, room; /* bytes in it; how many it can have, without the NUL */
+	int full;	/* something did not fit: nothing more is added */
 };
 
 static void put_bytes(struct out *o, const char *data, size_t len)
@@ -65,7 +65,7 @@ static int begins_with(const char *p, size_t len, const char *word, size_t n)
 	return n > 0 && len >= n && memcmp(p, word, n) == 0;
 }
 
-/* The length of a path at P, and where its base name begins in it; 0 if there is none. */
+/* Returns the length of a path at P, and where its base name begins in it; 0 if there is none. */
 static size_t path_length(const char *p, size_t len, size_t *base)
 {
 	size_t n = 0;
@@ -82,8 +82,9 @@ static size_t path_length(const char *p, size_t len, size_t *base)
 	return *base > 1 ? n : 0; /* /name alone may be an option, a rate or a date */
 }
 
-/* The length of a number or a hexadecimal word at P, which stands at the beginning of a word if FRESH; 0 if there is
- * none. */
+/* Returns the length of a number or a hexadecimal word at P, which stands at the beginning of a word if FRESH; 0 if
+ * there is none.  A hexadecimal word without 0x has at least eight digits, and one that is no letter: "deadbeef" is a
+ * word. */
 static size_t number_length(const char *p, size_t len, int fresh)
 {
 	size_t n = 0, hex = 0, digits = 0;
@@ -101,6 +102,8 @@ static size_t number_length(const char *p, size_t len, int fresh)
 	return n;
 }
 
+/* At each place the first of these that fits: the datapath, its base name, another path, a number, a blank, a
+ * character. */
 void js_similar(const char *line, size_t len, const char *datapath, size_t path_len, char *out, size_t size)
 {
 	const char *slash = datapath == NULL ? NULL : memrchr(datapath, '/', path_len);

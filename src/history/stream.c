@@ -2,6 +2,16 @@
  *
  * The stream of attempts.  Promises: each attempt is in exactly one block, once.  A block never changes.  When a block
  * is visible, so are all blocks with lower numbers.  DESIGN.md, "The stream", explains why.
+ *
+ * A list of attempts is in one of three places, and only ever moves down:
+ *
+ *     worker.closed   appended to by each step of the worker that closes attempts, in the UPDATE that is its fence
+ *     closed          a row, once the column is full, the worker ends, or a list is too long for it
+ *     stream          a block, once a reader has gathered lists: js_stream_gather
+ *
+ * Each move is one transaction.  That into the stream has a guard for each source (a column must still begin with what
+ * was read; all rows must still be there) and a primary key for its result, the block's number.  So of two readers that
+ * gather the same lists one is stopped, and begins again.
  */
 #include "history/stream.h"
 
@@ -12,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES 250	/* rows that make a block, at most */
+#define PIECES 250	/* columns, and rows of `closed`, that make a block, at most */
 #define BLOCK_MAX 65536 /* bytes of a block; its last piece may exceed it */
-#define RACES_MAX 100
-#define RACE_US 5000
-#define LOOK 500 /* attempts looked for by one query */
+#define RACES_MAX 100	/* tries to make a block that others get in the way of */
+#define RACE_US 5000	/* how long to wait after each */
+#define LOOK 500	/* attempts looked for by one query */
 
 /* -------------------------------------------------------------------------------------------------------- as text */
 
@@ -29,6 +39,7 @@ static int order_by_entry(const void *a, const void *b)
 	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
+/* "7:1," or "9-12:2,": entries, a colon, and the number of their attempt. */
 int js_stream_next(const char **text, struct js_stream_range *r)
 {
 	char *end;
@@ -43,6 +54,8 @@ int js_stream_next(const char **text, struct js_stream_range *r)
 	return *end == ',';
 }
 
+/* Reads a block: its number, its list and, where that is selected, its newest second.  A range that is longer than a
+ * block can be is damage, and must not lead to a list that fills the memory. */
 static void take_block(void *ctx, const struct js_row *row)
 {
 	struct js_stream_block *b = ctx;
@@ -71,6 +84,7 @@ static void take_block(void *ctx, const struct js_row *row)
 		qsort(b->list, b->n, sizeof(*b->list), order_by_entry);
 }
 
+/* Returns 0 for a block that was read, JOBSTACK_NOTHING if there was none, or an error. */
 static int check_block(const struct js_stream_block *b, struct jobstack_error *error)
 {
 	if (b->failed)
@@ -99,10 +113,10 @@ struct piece {
 };
 
 struct gathering {
-	struct js_buf text;
+	struct js_buf text; /* the lists, one after the other: the block's list */
 	struct piece piece[2 * PIECES];
-	size_t n, columns; /* pieces; those of workers' rows come first */
-	uint64_t oldest, newest;
+	size_t n, columns;	 /* pieces; those of workers' rows come first */
+	uint64_t oldest, newest; /* of all pieces, in seconds since 1970 */
 };
 
 static void take_piece(void *ctx, const struct js_row *row)
@@ -117,7 +131,7 @@ static void take_piece(void *ctx, const struct js_row *row)
 		return;
 	}
 	if (g->n == 2 * PIECES || g->text.len >= BLOCK_MAX)
-		return;
+		return; /* the rest is the next block's */
 	g->piece[g->n] = (struct piece){js_row_u64(row, 0), js_row_u64(row, 1), g->text.len, row->len[2]};
 	g->columns += g->piece[g->n++].seq == 0;
 	js_buf_add(&g->text, row->col[2], row->len[2]);
@@ -125,8 +139,10 @@ static void take_piece(void *ctx, const struct js_row *row)
 	g->newest = js_row_u64(row, 4) > g->newest ? js_row_u64(row, 4) : g->newest;
 }
 
-/* Removes the pieces from where they were read.  A worker may have appended to its column since: that stays. */
-static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct js_sql *sql)
+/* Removes the pieces from where they were read.  A worker may have appended to its column since: that stays.  The first
+ * guard counts the columns that still begin with what was read: one that has moved to the table meanwhile does not.
+ * The second counts the rows.  The columns come first, in the lock order (worker before closed). */
+static void remove_pieces_sql(const struct gathering *g, uint64_t stack_id, struct js_sql *sql)
 {
 	if (g->columns > 0) {
 		js_sql_add(sql, "UPDATE worker SET closed=NULLIF(SUBSTR(closed,1+CASE worker_id");
@@ -151,7 +167,12 @@ static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct j
 	}
 }
 
-/* One try.  Returns JS_DB_GUARD or JS_DB_DUPLICATE if another program was faster. */
+/* One try, with the lists of at most COLUMNS workers.  Returns JS_DB_GUARD or JS_DB_DUPLICATE if another program was
+ * faster; JOBSTACK_NOTHING if there is nothing to gather.
+ *
+ * The number of the new block follows from that of the newest one, which must be read after the lists.  If it were read
+ * before them, another reader could make a block in between, and a caller that is told "all is in blocks up to LAST"
+ * would miss that block. */
 static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t stack_id, uint64_t columns,
 		       uint64_t *last, struct jobstack_error *error)
 {
@@ -172,8 +193,8 @@ static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t st
 				    stack_id));
 	if (g->n == 0)
 		return JOBSTACK_NOTHING;
-	take_away_sql(g, stack_id, &sql);
-	sql.races = 1;
+	remove_pieces_sql(g, stack_id, &sql);
+	sql.races = 1; /* a guard that stops this was right, most likely: it is not sent again */
 	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,oldest,newest,list) VALUES(%u,%u,%u,%u,%x)", stack_id,
 		    *last + 1, g->oldest, g->newest, (const void *)g->text.data, g->text.len);
 	return js_db_commit(handle->db, &sql, NULL, error);
@@ -185,7 +206,8 @@ int js_stream_gather(struct jobstack *handle, uint64_t stack_id, uint64_t *last,
 	int status = g == NULL ? js_error_memory(error) : 0;
 
 	for (unsigned race = 0; status == 0; race++) {
-		/* fewer columns at a time, as one that a worker empties meanwhile spoils the block */
+		/* Fewer columns after each try, down to one: a column that its worker empties between the read and the
+		 * transaction spoils the block.  Many quick workers would spoil each block with all of theirs. */
 		status = gather_once(g, handle, stack_id, race < 7 ? PIECES >> race : 1, last, error);
 		if (status != JS_DB_GUARD && status != JS_DB_DUPLICATE)
 			break;
@@ -203,6 +225,7 @@ int js_stream_gather(struct jobstack *handle, uint64_t stack_id, uint64_t *last,
 
 /* ------------------------------------------------------------------------------------------------------- removing */
 
+/* Finds out whether any attempt of the block exists, by the primary key, LOOK at a time. */
 static int has_attempts(struct jobstack *handle, uint64_t stack_id, const struct js_stream_block *b, int *has,
 			struct jobstack_error *error)
 {
@@ -221,7 +244,9 @@ static int has_attempts(struct jobstack *handle, uint64_t stack_id, const struct
 	return 0;
 }
 
-/* Removes those of the blocks up to LAST whose newest attempts ended in the second TO or before. */
+/* Removes those of the blocks up to LAST whose newest attempts ended in the second TO or before, if none of their
+ * attempts exists any more.  Blocks are visited in the order of their newest second, by the index stream_newest: so the
+ * place is (second, number), and both are remembered. */
 static int prune_blocks(struct jobstack *handle, uint64_t stack_id, uint64_t last, uint64_t to,
 			struct jobstack_error *error)
 {
@@ -254,7 +279,8 @@ int js_stream_prune(struct jobstack *handle, uint64_t stack_id, int64_t before_u
 	uint64_t last = 0, rows = 0, newest = js_closed_second(before_us);
 	int status;
 
-	/* as many blocks as there is to gather now: workers add to it all the time */
+	/* As many blocks as there is to gather now.  Workers add to it all the time, so this would not end by itself.
+	 */
 	status = js_handle_ask_number(handle, &rows, error, "SELECT COUNT(*) FROM closed WHERE stack_id=%u", stack_id);
 	for (uint64_t blocks = rows / PIECES + 10; status == 0 && blocks > 0; blocks--)
 		status = js_stream_gather(handle, stack_id, &last, error);

@@ -15,15 +15,15 @@
 
 #define HOUR_US INT64_C(3600000000)
 #define WINDOW (UINT64_C(1) << 26) /* worker numbers; higher ones are removed by a later call */
-#define PAGE 20000
-#define CHUNK 1000
+#define PAGE 20000		   /* workers read by one query */
+#define CHUNK 1000		   /* rows deleted by one statement */
 
-struct js_leftover {
+struct js_unreferenced {
 	struct jobstack *handle;
-	uint64_t stack_id, first, window; /* the first number, and how many follow */
-	int64_t before_us;
-	unsigned char *bits;
-	uint64_t noted;
+	uint64_t stack_id, first, window; /* the first number, and how many there are from it on */
+	int64_t before_us;		  /* rows that ended before this moment may go */
+	unsigned char *bits;		  /* one per number: 1 if the row may go, as far as is known */
+	uint64_t noted;			  /* how many bits are set */
 	/* the page, or the chunk */
 	uint64_t last, rows;
 	int64_t last_us;
@@ -31,99 +31,102 @@ struct js_leftover {
 	size_t n;
 };
 
-static void mark_worker(struct js_leftover *l, uint64_t worker, int on)
+/* Sets or clears the bit of a worker, and counts. */
+static void mark_worker(struct js_unreferenced *u, uint64_t worker, int on)
 {
-	uint64_t at = worker - l->first;
+	uint64_t at = worker - u->first;
 	unsigned char bit = (unsigned char)(1u << at % 8);
 
-	if (worker < l->first || at >= l->window || ((l->bits[at / 8] & bit) != 0) == on)
+	if (worker < u->first || at >= u->window || ((u->bits[at / 8] & bit) != 0) == on)
 		return;
-	l->bits[at / 8] ^= bit;
-	l->noted += on ? 1 : UINT64_MAX;
+	u->bits[at / 8] ^= bit;
+	u->noted += on ? 1 : UINT64_MAX;
 }
 
-/* ------------------------------------------------------------------------------------------------- who has ended */
+/* ------------------------------------------------------------------------------------------ workers that have ended */
 
 static void take_range(void *ctx, const struct js_row *row)
 {
-	struct js_leftover *l = ctx;
+	struct js_unreferenced *u = ctx;
 
-	l->window = 0;
+	u->window = 0;
 	if (row == NULL || row->col[0] == NULL)
 		return;
-	l->first = js_row_u64(row, 0);
-	l->window = js_row_u64(row, 1) - l->first + 1;
-	if (l->window > WINDOW)
-		l->window = WINDOW;
+	u->first = js_row_u64(row, 0);
+	u->window = js_row_u64(row, 1) - u->first + 1;
+	if (u->window > WINDOW)
+		u->window = WINDOW;
 }
 
 static void take_ended(void *ctx, const struct js_row *row)
 {
-	struct js_leftover *l = ctx;
+	struct js_unreferenced *u = ctx;
 
 	if (row == NULL) {
-		l->rows = 0;
+		u->rows = 0;
 		return;
 	}
-	l->rows++;
-	l->last = js_row_u64(row, 0);
-	l->last_us = js_row_time(row, 1);
-	mark_worker(l, l->last, 1);
+	u->rows++;
+	u->last = js_row_u64(row, 0);
+	u->last_us = js_row_time(row, 1);
+	mark_worker(u, u->last, 1);
 }
 
-/* By the index worker_of_stack, whose records end with the primary key. */
-static int note_ended(struct js_leftover *l, struct jobstack_error *error)
+/* Notes the workers that may go.  The index worker_of_stack serves it, whose records end with the primary key: so
+ * (ended, worker_id) is a place in it. */
+static int note_ended(struct js_unreferenced *u, struct jobstack_error *error)
 {
-	JS_TRY(js_handle_ask(l->handle, take_range, l, error,
+	JS_TRY(js_handle_ask(u->handle, take_range, u, error,
 			     "SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE "
 			     "stack_id=%u AND ended<%t",
-			     l->stack_id, l->before_us));
-	if (l->window == 0)
+			     u->stack_id, u->before_us));
+	if (u->window == 0)
 		return 0;
-	l->bits = calloc(l->window / 8 + 1, 1);
-	if (l->bits == NULL)
+	u->bits = calloc(u->window / 8 + 1, 1);
+	if (u->bits == NULL)
 		return js_error_memory(error);
 	do {
-		JS_TRY(js_db_nap(l->handle->db, 0, error));
+		JS_TRY(js_db_nap(u->handle->db, 0, error));
 		JS_TRY(js_handle_ask(
-			l->handle, take_ended, l, error,
+			u->handle, take_ended, u, error,
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
 			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) AND newest<=%u ORDER BY "
 			"ended,worker_id LIMIT %u",
-			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, js_closed_second(l->before_us),
+			u->stack_id, u->last_us, u->before_us, u->last_us, u->last, js_closed_second(u->before_us),
 			(uint64_t)PAGE));
-	} while (l->rows == PAGE);
+	} while (u->rows == PAGE);
 	return 0;
 }
 
-int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t stack_id, int64_t before_us,
-		    int64_t now_us, struct jobstack_error *error)
+int js_unreferenced_new(struct js_unreferenced **unreferenced, struct jobstack *handle, uint64_t stack_id,
+			int64_t before_us, int64_t now_us, struct jobstack_error *error)
 {
-	struct js_leftover *l = calloc(1, sizeof(*l));
+	struct js_unreferenced *u = calloc(1, sizeof(*u));
 	int status;
 
-	*left = l;
-	if (l == NULL)
+	*unreferenced = u;
+	if (u == NULL)
 		return js_error_memory(error);
-	l->handle = handle;
-	l->stack_id = stack_id;
-	l->before_us = before_us < now_us - HOUR_US ? before_us : now_us - HOUR_US;
-	status = note_ended(l, error);
+	u->handle = handle;
+	u->stack_id = stack_id;
+	u->before_us = before_us < now_us - HOUR_US ? before_us : now_us - HOUR_US;
+	status = note_ended(u, error);
 	if (status != 0) {
-		js_leftover_free(l);
-		*left = NULL;
+		js_unreferenced_free(u);
+		*unreferenced = NULL;
 	}
 	return status;
 }
 
-void js_leftover_free(struct js_leftover *l)
+void js_unreferenced_free(struct js_unreferenced *u)
 {
-	if (l != NULL)
-		free(l->bits);
-	free(l);
+	if (u != NULL)
+		free(u->bits);
+	free(u);
 }
 
-/* -------------------------------------------------------------------------------------------- who is referred to */
+/* ---------------------------------------------------------------------------------------- workers that attempts name
+ */
 
 static void take_reference(void *ctx, const struct js_row *row)
 {
@@ -131,71 +134,72 @@ static void take_reference(void *ctx, const struct js_row *row)
 		mark_worker(ctx, js_row_u64(row, 0), 0);
 }
 
-int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t pruned_us,
-		     struct jobstack_error *error)
+int js_unreferenced_exclude(struct js_unreferenced *u, uint64_t low, uint64_t high, int64_t pruned_us,
+			    struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
-	if (l->noted == 0)
+	if (u->noted == 0)
 		return 0;
 	js_sql_add(&sql, "SELECT DISTINCT worker_id FROM attempt a WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u",
-		   l->stack_id, low, high);
+		   u->stack_id, low, high);
 	if (pruned_us >= 0) /* a count: as NOT EXISTS, MariaDB walks over the whole table for it */
 		js_sql_add(&sql,
 			   " AND (SELECT COUNT(*) FROM attempt f WHERE f.stack_id=a.stack_id AND f.entry_id=a.entry_id "
 			   "AND f.final=1 AND f.ended<%t)=0",
 			   pruned_us);
 	js_sql_add(&sql, ";");
-	return js_db_query(l->handle->db, &sql, take_reference, l, error);
+	return js_db_query(u->handle->db, &sql, take_reference, u, error);
 }
 
-/* ----------------------------------------------------------------------------------------------------- what goes */
+/* ------------------------------------------------------------------------------------------------------- removing */
 
-/* Deletes the rows of the list: by their primary key, and no other could be taken. */
-static int remove_list(struct js_leftover *l, const char *statement, struct jobstack_error *error)
+/* Deletes the rows of the list by their primary key. */
+static int remove_list(struct js_unreferenced *u, const char *statement, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
-	js_sql_list(&sql, statement, l->list, l->n);
+	js_sql_list(&sql, statement, u->list, u->n);
 	js_sql_add(&sql, ";");
-	return js_db_commit(l->handle->db, &sql, NULL, error);
+	return js_db_commit(u->handle->db, &sql, NULL, error);
 }
 
-static int remove_workers(struct js_leftover *l, struct jobstack_error *error)
+static int remove_workers(struct js_unreferenced *u, struct jobstack_error *error)
 {
-	l->n = 0;
-	for (uint64_t at = 0; at < l->window; at++) {
-		if (l->bits[at / 8] == 0)
-			at |= 7; /* none of these eight */
-		else if ((l->bits[at / 8] >> at % 8 & 1) != 0)
-			l->list[l->n++] = l->first + at;
-		if (l->n < CHUNK && (l->n == 0 || at + 1 < l->window))
+	u->n = 0;
+	for (uint64_t at = 0; at < u->window; at++) {
+		if (u->bits[at / 8] == 0)
+			at |= 7; /* none of the next eight numbers: skips them */
+		else if ((u->bits[at / 8] >> at % 8 & 1) != 0)
+			u->list[u->n++] = u->first + at;
+		if (u->n < CHUNK && (u->n == 0 || at + 1 < u->window))
 			continue;
-		JS_TRY(remove_list(l, "DELETE FROM worker WHERE ended IS NOT NULL AND worker_id IN(", error));
-		l->n = 0;
+		JS_TRY(remove_list(u, "DELETE FROM worker WHERE ended IS NOT NULL AND worker_id IN(", error));
+		u->n = 0;
 	}
 	return 0;
 }
 
 static void take_push(void *ctx, const struct js_row *row)
 {
-	struct js_leftover *l = ctx;
+	struct js_unreferenced *u = ctx;
 
 	if (row == NULL)
-		l->n = 0;
-	else if (l->n < CHUNK)
-		l->list[l->n++] = js_row_u64(row, 0);
+		u->n = 0;
+	else if (u->n < CHUNK)
+		u->list[u->n++] = js_row_u64(row, 0);
 }
 
-/* By the index push_of_stack.  An atomic push that failed keeps its row until what it holds was taken away, and any
- * push its own while an entry of it is left, by the index range_of_push: it says who pushed that. */
-static int remove_pushes(struct js_leftover *l, int64_t pruned_us, uint64_t *pushes, struct jobstack_error *error)
+/* Removes pushes that ended, by the index push_of_stack.  Two kinds stay: an atomic push that failed, until what it
+ * holds was removed; and any push while one of its entries is left (the index range_of_push finds them), since its row
+ * says who pushed that entry. */
+static int remove_pushes(struct js_unreferenced *u, int64_t pruned_us, uint64_t *pushes, struct jobstack_error *error)
 {
 	uint64_t last = 0;
 
 	do {
 		JS_TRY(js_handle_ask(
-			l->handle, take_push, l, error,
+			u->handle, take_push, u, error,
 			"SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR "
 			"NOT EXISTS(SELECT 1 FROM span s WHERE s.stack_id=%u AND s.class=2 AND "
 			"s.push_id=p.push_id)) AND NOT EXISTS(SELECT 1 FROM push_range r WHERE r.push_id=p.push_id AND "
@@ -203,25 +207,25 @@ static int remove_pushes(struct js_leftover *l, int64_t pruned_us, uint64_t *pus
 			"r.hi AND (%u OR (SELECT COUNT(*) FROM attempt f WHERE f.stack_id=e.stack_id AND "
 			"f.entry_id=e.entry_id AND f.final=1 AND f.ended<%t)=0) LIMIT 1) IS NOT NULL) ORDER BY push_id "
 			"LIMIT %u",
-			l->stack_id, l->before_us, last, l->stack_id, (uint64_t)(pruned_us < 0), pruned_us,
+			u->stack_id, u->before_us, last, u->stack_id, (uint64_t)(pruned_us < 0), pruned_us,
 			(uint64_t)CHUNK));
-		if (l->n == 0)
+		if (u->n == 0)
 			return 0;
-		last = l->list[l->n - 1];
+		last = u->list[u->n - 1];
 		if (pruned_us < 0) {
-			JS_TRY(remove_list(l, "DELETE FROM push_range WHERE push_id IN(", error));
-			JS_TRY(remove_list(l, "DELETE FROM push WHERE ended IS NOT NULL AND push_id IN(", error));
+			JS_TRY(remove_list(u, "DELETE FROM push_range WHERE push_id IN(", error));
+			JS_TRY(remove_list(u, "DELETE FROM push WHERE ended IS NOT NULL AND push_id IN(", error));
 		}
-		*pushes += l->n;
-	} while (l->n == CHUNK);
+		*pushes += u->n;
+	} while (u->n == CHUNK);
 	return 0;
 }
 
-int js_leftover_remove(struct js_leftover *l, int64_t pruned_us, struct jobstack_prune_result *result,
-		       struct jobstack_error *error)
+int js_unreferenced_remove(struct js_unreferenced *u, int64_t pruned_us, struct jobstack_prune_result *result,
+			   struct jobstack_error *error)
 {
-	if (l->noted > 0 && pruned_us < 0)
-		JS_TRY(remove_workers(l, error));
-	result->workers += l->noted;
-	return remove_pushes(l, pruned_us, &result->pushes, error);
+	if (u->noted > 0 && pruned_us < 0)
+		JS_TRY(remove_workers(u, error));
+	result->workers += u->noted;
+	return remove_pushes(u, pruned_us, &result->pushes, error);
 }

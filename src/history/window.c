@@ -22,13 +22,16 @@
 #define SMALL_ROWS 2000 /* rows of `closed` by one query: most are short, or read without their list */
 #define GAP 2048	/* so many numbers that are not marked are read, too: that costs less than another query */
 
-/* What is read, and the last row: its time, and its keys, which are a worker and a step, or a block and 0. */
+/* What is read, and the place of the last row, behind which the next query begins: its time, and its key, which is a
+ * worker and a step, or a block and 0. */
 struct finding {
 	struct js_windows *to;
-	uint64_t second, key[2];
-	size_t rows;
+	uint64_t second, key[2]; /* second: since 1970 */
+	size_t rows;		 /* of the last query */
 };
 
+/* Marks the numbers from FIRST to LAST.  A damaged list may name numbers that no entry has; they are cut off at the
+ * tail. */
 static void mark_range(struct js_windows *r, uint64_t first, uint64_t last)
 {
 	last = last < r->tail ? last : r->tail;
@@ -36,6 +39,7 @@ static void mark_range(struct js_windows *r, uint64_t first, uint64_t last)
 		r->bits[at / 8] |= (unsigned char)(1u << at % 8);
 }
 
+/* Marks what one list names.  Marks are never taken back, so a query that is run again does no harm. */
 static void take_list(void *ctx, const struct js_row *row)
 {
 	struct finding *f = ctx;
@@ -60,7 +64,8 @@ static void take_list(void *ctx, const struct js_row *row)
 	}
 }
 
-/* The lists of live workers, in their rows, with attempts that ended in the seconds from FROM to TO. */
+/* Marks what is in the lists of live workers, in their rows, with attempts that ended in the seconds from FROM to TO.
+ */
 static int read_live(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t from, uint64_t to,
 		     struct jobstack_error *error)
 {
@@ -78,7 +83,7 @@ static int read_live(struct js_windows *windows, struct jobstack *handle, uint64
 	return 0;
 }
 
-/* The lists with attempts that ended in SECOND or later. */
+/* Marks what is in lists with attempts that ended in SECOND or later. */
 static int read_newer(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t second,
 		      struct jobstack_error *error)
 {
@@ -105,8 +110,8 @@ static int read_newer(struct js_windows *windows, struct jobstack *handle, uint6
 	return 0;
 }
 
-/* The lists with attempts that ended in SECOND or before.  No index finds those in `closed`: workers would have to
- * write it, and it costs little to read the times of all. */
+/* Marks what is in lists with attempts that ended in SECOND or before.  No index finds those in `closed`: workers would
+ * have to write it, and it costs little to read the times of all. */
 static int read_older(struct js_windows *windows, struct jobstack *handle, uint64_t stack, uint64_t second,
 		      struct jobstack_error *error)
 {
@@ -133,7 +138,8 @@ static int read_older(struct js_windows *windows, struct jobstack *handle, uint6
 	return 0;
 }
 
-static int no_marks(struct js_windows *windows, const struct js_stack *stack, struct jobstack_error *error)
+/* Makes the marks: a bit for UNIT numbers, or more where the stack is so large that they would exceed 2 MiB. */
+static int alloc_marks(struct js_windows *windows, const struct js_stack *stack, struct jobstack_error *error)
 {
 	windows->tail = stack->tail;
 	for (windows->unit = UNIT; stack->tail / windows->unit >= UNITS_MAX; windows->unit *= 2)
@@ -146,14 +152,14 @@ static int no_marks(struct js_windows *windows, const struct js_stack *stack, st
 int js_windows_since(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		     int64_t since_us, struct jobstack_error *error)
 {
-	JS_TRY(no_marks(windows, stack, error));
+	JS_TRY(alloc_marks(windows, stack, error));
 	return read_newer(windows, handle, stack->id, js_closed_second(since_us), error);
 }
 
 int js_windows_before(struct js_windows *windows, struct jobstack *handle, const struct js_stack *stack,
 		      int64_t before_us, struct jobstack_error *error)
 {
-	JS_TRY(no_marks(windows, stack, error));
+	JS_TRY(alloc_marks(windows, stack, error));
 	return read_older(windows, handle, stack->id, js_closed_second(before_us), error);
 }
 
@@ -162,6 +168,8 @@ static int is_marked(const struct js_windows *r, uint64_t at)
 	return (r->bits[at / 8] >> at % 8 & 1) != 0;
 }
 
+/* A window begins at a mark, and goes on over gaps of up to GAP numbers, since another query would cost more than
+ * reading these.  `end` is the last mark in it. */
 int js_windows_next(const struct js_windows *r, uint64_t after, uint64_t most, uint64_t *low, uint64_t *high)
 {
 	uint64_t at = (after + 1) / r->unit, end, to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Workers by their number.  Promise: flat memory, however many workers there were: when the table is full, it is
- * emptied.  (A script's pops are a worker each: there may be millions.)
+ * Workers by their number: a hash table with open addressing.  Promise: flat memory, however many workers there were:
+ * when the table is full, it is emptied.  (Each pop of a script is a worker, so there may be millions.)
  */
 #include "history/worker_cache.h"
 
@@ -10,56 +10,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES (2 * JS_CREW_MAX)
+#define PLACES (2 * JS_WORKER_CACHE_MAX)
 
 /* A worker, as js_item_read_worker reads it. */
-struct member {
-	uint64_t worker;
+struct cached_worker {
+	uint64_t id;
 	struct jobstack_item item; /* what items get of it */
 	const char *log;
 	void *memory; /* the row */
 };
 
-struct js_crew {
-	struct member member[JS_CREW_MAX];
+struct js_worker_cache {
+	struct cached_worker worker[JS_WORKER_CACHE_MAX];
 	size_t n;
-	uint16_t place[PLACES]; /* by hash: a member's index and 1, or 0 */
+	uint16_t place[PLACES]; /* by hash: one more than the index of a worker; 0: free */
 	int failed;
 };
 
-struct js_crew *js_crew_new(void)
+struct js_worker_cache *js_worker_cache_new(void)
 {
-	return calloc(1, sizeof(struct js_crew));
+	return calloc(1, sizeof(struct js_worker_cache));
 }
 
-static void forget_members(struct js_crew *c)
+/* Items that point to a forgotten worker are no longer valid: js_worker_cache_read is called before a page is reported.
+ */
+static void forget_workers(struct js_worker_cache *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		free(c->member[i].memory);
+		free(c->worker[i].memory);
 	c->n = 0;
 	memset(c->place, 0, sizeof(c->place));
 }
 
-void js_crew_free(struct js_crew *c)
+void js_worker_cache_free(struct js_worker_cache *c)
 {
 	if (c == NULL)
 		return;
-	forget_members(c);
+	forget_workers(c);
 	free(c);
 }
 
-/* The place where the worker is, or would go. */
-static size_t find_crew_place(const struct js_crew *c, uint64_t worker)
+/* Returns the place where the worker is, or would go.  There are twice as many places as workers, so a search is short.
+ */
+static size_t find_place(const struct js_worker_cache *c, uint64_t worker)
 {
 	size_t at = (size_t)((worker * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % PLACES;
 
-	while (c->place[at] != 0 && c->member[c->place[at] - 1].worker != worker)
+	while (c->place[at] != 0 && c->worker[c->place[at] - 1].id != worker)
 		at = (at + 1) % PLACES;
 	return at;
 }
 
 /* Copies ROW into a block of memory: where its columns are, their lengths, and their texts. */
-static int copy_crew_row(struct member *m, const struct js_row *row)
+static int copy_row(struct cached_worker *w, const struct js_row *row)
 {
 	size_t size = row->n * (sizeof(*row->col) + sizeof(*row->len));
 	unsigned column = 0;
@@ -69,10 +72,10 @@ static int copy_crew_row(struct member *m, const struct js_row *row)
 
 	for (unsigned i = 0; i < row->n; i++)
 		size += row->len[i] + 1;
-	m->memory = malloc(size);
-	if (m->memory == NULL)
+	w->memory = malloc(size);
+	if (w->memory == NULL)
 		return -1;
-	col = m->memory;
+	col = w->memory;
 	len = (void *)(col + row->n);
 	to = (void *)(len + row->n);
 	for (unsigned i = 0; i < row->n; i++) {
@@ -80,65 +83,66 @@ static int copy_crew_row(struct member *m, const struct js_row *row)
 		len[i] = row->len[i];
 		to += row->len[i] + 1;
 	}
-	m->log = js_item_read_worker(&m->item, &(const struct js_row){0, row->n, col, len}, &column);
+	w->log = js_item_read_worker(&w->item, &(const struct js_row){0, row->n, col, len}, &column);
 	return 0;
 }
 
-static void take_crew_member(void *ctx, const struct js_row *row)
+static void take_worker_row(void *ctx, const struct js_row *row)
 {
-	struct js_crew *c = ctx;
+	struct js_worker_cache *c = ctx;
 	size_t place;
 
-	if (row == NULL || c->n == JS_CREW_MAX || c->failed)
+	if (row == NULL || c->n == JS_WORKER_CACHE_MAX || c->failed)
 		return;
-	place = find_crew_place(c, js_row_u64(row, 0));
+	place = find_place(c, js_row_u64(row, 0));
 	if (c->place[place] != 0)
 		return; /* from a try that was cut short */
-	c->failed = copy_crew_row(&c->member[c->n], row) != 0;
+	c->failed = copy_row(&c->worker[c->n], row) != 0;
 	if (c->failed)
 		return;
-	c->member[c->n].worker = js_row_u64(row, 0);
+	c->worker[c->n].id = js_row_u64(row, 0);
 	c->place[place] = (uint16_t)(++c->n);
 }
 
-static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n,
-			struct jobstack_error *error)
+/* Returns whether worker I of the list must be read.  One that stands there several times in a row counts once. */
+static int is_missing(const struct js_worker_cache *c, const uint64_t *workers, size_t i)
 {
-	struct js_sql sql = {0};
-	uint64_t last = 0;
-
-	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(NULL");
-	for (size_t i = 0; i < n; i++) {
-		if (workers[i] == 0 || workers[i] == last || c->place[find_crew_place(c, workers[i])] != 0)
-			continue;
-		js_sql_add(&sql, ",%u", workers[i]);
-		last = workers[i];
-	}
-	js_sql_stmt(&sql, ")");
-	return js_db_query(handle->db, &sql, take_crew_member, c, error);
+	return workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) && c->place[find_place(c, workers[i])] == 0;
 }
 
-int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n,
-		 struct jobstack_error *error)
+static int read_missing_workers(struct js_worker_cache *c, struct jobstack *handle, const uint64_t *workers, size_t n,
+				struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+
+	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(NULL");
+	for (size_t i = 0; i < n; i++)
+		if (is_missing(c, workers, i))
+			js_sql_add(&sql, ",%u", workers[i]);
+	js_sql_stmt(&sql, ")");
+	return js_db_query(handle->db, &sql, take_worker_row, c, error);
+}
+
+int js_worker_cache_read(struct js_worker_cache *c, struct jobstack *handle, const uint64_t *workers, size_t n,
+			 struct jobstack_error *error)
 {
 	size_t missing = 0;
 
 	c->failed = 0;
 	for (size_t i = 0; i < n; i++)
-		missing += workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) &&
-			   c->place[find_crew_place(c, workers[i])] == 0;
+		missing += (size_t)is_missing(c, workers, i);
 	if (missing == 0)
 		return 0;
-	if (c->n + missing > JS_CREW_MAX)
-		forget_members(c);
-	JS_TRY(read_missing(c, handle, workers, n, error));
+	if (c->n + missing > JS_WORKER_CACHE_MAX)
+		forget_workers(c);
+	JS_TRY(read_missing_workers(c, handle, workers, n, error));
 	return c->failed ? js_error_memory(error) : 0;
 }
 
-void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)
+void js_worker_cache_fill(const struct js_worker_cache *c, struct jobstack_item *item)
 {
-	uint16_t place = item->worker == 0 ? 0 : c->place[find_crew_place(c, item->worker)];
+	uint16_t place = item->worker == 0 ? 0 : c->place[find_place(c, item->worker)];
 
 	if (place != 0)
-		js_item_set_worker(item, &c->member[place - 1].item, c->member[place - 1].log);
+		js_item_set_worker(item, &c->worker[place - 1].item, c->worker[place - 1].log);
 }

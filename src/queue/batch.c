@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Batches.  Promise: a batch is whole, or there is none.
+ *
+ * A pop brings the claim and, in most cases, its datapaths in the reply of the step itself: js_batch_begin,
+ * js_batch_add for each row, js_batch_end.  For a list, or after a lost reply, js_batch_read asks for them.
  */
 #include "queue/batch.h"
 
@@ -88,6 +91,7 @@ int js_batch_end(struct jobstack_batch *batch)
 	return m->bytes.failed ? -1 : 0;
 }
 
+/* A batch has at most JOBSTACK_POP_MAX entries, and is seldom read like this: a search through all of them will do. */
 static void take_last_end(void *ctx, const struct js_row *row)
 {
 	const struct jobstack_batch *batch = ctx;
@@ -121,7 +125,7 @@ int jobstack_worker_last_ends(struct jobstack_worker *w, const struct jobstack_b
 struct elsewhere {
 	const uint64_t *entries;
 	size_t n;
-	unsigned char *found;
+	unsigned char *found; /* one per entry: the bits that jobstack_worker_elsewhere documents */
 };
 
 static void take_elsewhere(void *ctx, const struct js_row *row)
@@ -140,7 +144,8 @@ int jobstack_worker_elsewhere(struct jobstack_worker *w, const uint64_t *entries
 	struct js_sql sql = {0};
 
 	memset(found, 0, n);
-	/* outcomes are 0 done, 1 failed, 3 interrupted */
+	/* Outcomes are 0 done, 1 failed, 3 interrupted.  `away`: on another node than this worker's.  `bad`: a failure
+	 * away, or one that did not count because of the node.  Only attempts since this worker began count. */
 	js_sql_add(&sql,
 		   "SELECT entry_id,COALESCE(1+(MIN(IF(bad,node,NULL))<>MAX(IF(bad,node,NULL))),0)+4*COALESCE("
 		   "MAX(IF(away AND outcome=0,attempt,NULL))>MAX(IF(away OR outcome=0,NULL,attempt)),0) FROM (SELECT "
@@ -162,6 +167,7 @@ struct batch_reading {
 	int failed;
 };
 
+/* A query that is run again begins with a new batch. */
 static void take_batch_entry(void *ctx, const struct js_row *row)
 {
 	struct batch_reading *r = ctx;

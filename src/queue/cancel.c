@@ -6,6 +6,18 @@
  * at the same moment takes it first, or comes too late.  The other entries of the span keep their order.
  *
  * Entries in spans are first found as jobstack_list finds them, and then cut out of one span after the other.
+ *
+ * How a span is cut.  Its key is made of the end that pops do not move, so the part at that end stays in the row:
+ *
+ *     first in, first out    pops cut from below; pos is the highest number
+ *       before   [lo ........ from ..... to ........ hi]
+ *       after    [lo .. from-1]  (a new row)   [to+1 .. hi]  (the same row, with lo=to+1)
+ *
+ *     last in, first out     pops cut from above; pos is minus the lowest number
+ *       after    [lo .. from-1]  (the same row, with hi=from-1)   [to+1 .. hi]  (a new row)
+ *
+ * What is between from and to and does not go gets rows of its own.  While this is prepared, pops may move the other
+ * end of the span.  So the new row takes that end from the row that is locked, not from what was read.
  */
 #include "queue/requeue.h"
 #include "queue/set.h"
@@ -23,8 +35,8 @@
 
 struct cancelling {
 	struct js_requeue r; /* the first member: the function of a group gets this */
-	const char *note;
-	uint64_t *found; /* entries in spans that match, ascending */
+	const char *note;    /* why, for people; may be NULL */
+	uint64_t *found;     /* entries in spans that match, ascending */
 	size_t n, room;
 	int failed;
 	struct js_set_query query;
@@ -33,6 +45,7 @@ struct cancelling {
 	size_t take_n, from, to; /* the places of the first and last that go: numbers, or places in the list */
 };
 
+/* Adds the note as a value; NULL if there is none. */
 static void note_sql(struct js_sql *sql, const struct cancelling *c)
 {
 	size_t len = c->note == NULL ? 0 : strlen(c->note);
@@ -40,7 +53,8 @@ static void note_sql(struct js_sql *sql, const struct cancelling *c)
 	js_sql_add(sql, "%x", len == 0 ? NULL : (const void *)c->note, len > NOTE_MAX ? NOTE_MAX : len);
 }
 
-/* Something stopped the transaction for these entries, after a try whose reply was lost. */
+/* A guard or a key stopped the transaction for these entries, after a try whose reply was lost.  If that try was
+ * committed, all of them are cancelled at this attempt. */
 static int settle_cancel(struct cancelling *c, const uint64_t *ids, size_t n, uint64_t attempt,
 			 struct jobstack_error *error)
 {
@@ -116,6 +130,7 @@ static int find_unstarted(struct cancelling *c, size_t *found, struct jobstack_e
 	return status;
 }
 
+/* Returns whether ENTRY is to be cancelled. */
 static int is_found(const struct cancelling *c, uint64_t entry)
 {
 	size_t at = js_span_find(c->found, c->n, sizeof(*c->found), entry);
@@ -155,8 +170,9 @@ static void choose_entries(struct cancelling *c)
 	c->to = s->lo + last;
 }
 
-/* Spans for what is between the first and the last entry that go. */
-static void keep_between(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
+/* Inserts spans for what is between the first and the last entry that go.  Short runs are put together in lists, so
+ * that every second entry of a long span does not make a row for each. */
+static void insert_between_sql(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
 {
 	const struct js_set *s = c->query.set;
 	size_t n = 0;
@@ -181,8 +197,9 @@ static void keep_between(struct cancelling *c, struct js_sql *sql, const struct 
 	js_span_insert(sql, &c->r.from, span, c->between, n);
 }
 
-/* " WHERE ...": the span, if it has not changed but for what pops cut off its end. */
-static void same_span(const struct cancelling *c, struct js_sql *sql)
+/* Adds " WHERE ...": the span, if it has not changed but for what pops have cut off its end, and still holds all that
+ * goes. Of a list, the part that was read must be the same. */
+static void same_span_sql(const struct cancelling *c, struct js_sql *sql)
 {
 	const struct js_set *s = c->query.set;
 	const struct js_place *p = &s->place;
@@ -203,7 +220,7 @@ static void same_span(const struct cancelling *c, struct js_sql *sql)
 }
 
 /* Cuts the span: one end of it stays in its row, whose key does not change; the other, whose length pops change, is
- * read again. */
+ * taken from the locked row into @js_lo and @js_hi.  If pops have taken all of that end, no row is inserted for it. */
 static void cut_sql(struct cancelling *c, struct js_sql *sql)
 {
 	const struct js_set *s = c->query.set;
@@ -215,7 +232,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 	uint64_t next = lifo ? c->to + 1 : c->from - 1, entry;
 
 	js_sql_add(sql, "SELECT lo,hi,ids,due INTO @js_lo,@js_hi,@js_ids,@js_due FROM span");
-	same_span(c, sql);
+	same_span_sql(c, sql);
 	js_sql_stmt(sql, " FOR UPDATE");
 	js_sql_guard(sql, 1);
 	if (!stays)
@@ -224,7 +241,7 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 		js_sql_add(sql, "UPDATE span SET hi=%u", (uint64_t)c->from - 1);
 	else
 		js_sql_add(sql, "UPDATE span SET lo=%u", (uint64_t)c->to + 1);
-	same_span(c, sql);
+	same_span_sql(c, sql);
 	js_sql_add(sql, ";");
 	js_sql_guard(sql, 1);
 	if (ends) {
@@ -237,10 +254,11 @@ static void cut_sql(struct cancelling *c, struct js_sql *sql)
 		js_sql_stmt(sql, lifo ? "%u,@js_hi FROM DUAL WHERE @js_hi>=%u" : "@js_lo,%u FROM DUAL WHERE @js_lo<=%u",
 			    next, next);
 	}
-	keep_between(c, sql, &span);
+	insert_between_sql(c, sql, &span);
 }
 
-/* Cancels what was chosen of the span. */
+/* Cancels what was chosen of the span, in one transaction.  An entry that is in set_aside already (its primary key)
+ * stops it, as does a span that does not match any more. */
 static int cancel_in_span(struct cancelling *c, struct jobstack_error *error)
 {
 	const struct js_place *p = &c->query.set->place;
@@ -301,11 +319,12 @@ static int cancel_in_class(struct cancelling *c, unsigned class, struct jobstack
 			return status == JOBSTACK_NOTHING ? 0 : status;
 		else
 			JS_TRY(js_requeue_look(&c->r, error));
-		q->at.pos--; /* the same one again: there may be more in it, or less */
+		q->at.pos--; /* reads the same span again: there may be more to cancel in it */
 	}
 }
 
-/* Waiting ones first, which may become ready meanwhile. What slips through is found again. */
+/* Waiting spans come first, because entries move from waiting to ready ones.  An entry that is missed, since it moved
+ * at the wrong moment, is found by the next pass. */
 static int cancel_unstarted(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct cancelling *c = (struct cancelling *)r;

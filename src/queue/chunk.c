@@ -7,6 +7,19 @@
  * names from us in the middle of the transaction, so there nothing is locked before they have arrived: the numbers are
  * taken in an earlier transaction, and stay unused if the LOAD fails.  The rows of unique names are written between
  * that and the lock of the stack, since they take long.
+ *
+ *     INSERT (one transaction)                       LOAD (two)
+ *     stack: numbers, counter, checks                stack: numbers, checks; COMMIT
+ *     push: the fence                                entry: the LOAD, and a guard that counts its rows
+ *     entry                                          name, in the order of the hashes
+ *     name                                           stack: counter, checks again
+ *     push_range, span                               push: the fence
+ *                                                    push_range, span
+ *
+ * A part is settled as a step of a worker is (settle.c): the fence moves push.seq by one, so after a lost reply the
+ * same part is sent again, and the guard at the fence tells whether the first try had arrived.  That holds only while
+ * the second try is the same.  After a LOAD whose reply was lost, INSERTs follow.  So void_lost_load makes sure first
+ * that the LOAD can't arrive any more.
  */
 #include "queue/pushing.h"
 
@@ -15,12 +28,13 @@
 
 #include <string.h>
 
-#define RACES_MAX 50
-#define LOADS_MAX 2 /* of them, of a LOAD */
-#define SHORT_US (JS_SECOND_US / 2)
-#define LONG_US (2 * JS_SECOND_US)
+#define RACES_MAX 50		    /* tries of a part that others get in the way of */
+#define LOADS_MAX 2		    /* a LOAD is tried again so often; then INSERTs follow */
+#define SHORT_US (JS_SECOND_US / 2) /* a LOAD that took less time makes the next one larger */
+#define LONG_US (2 * JS_SECOND_US)  /* one that took more makes it smaller */
 
-/* The pusher's fence, which also tells whether a try whose reply was lost has arrived. */
+/* The pusher's fence: others end a push that they take for dead, and then it matches nothing.  It also tells whether a
+ * try whose reply was lost has arrived. */
 static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	js_sql_must(sql,
@@ -29,9 +43,18 @@ static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint6
 		    n, p->push_id, p->token, p->seq);
 }
 
-/* What an update of the stack's row does for N entries. */
+/* What an update of the stack's row does for N entries: it takes numbers for them, or counts them as pushed, or both.
+ */
 enum does { TAKES_NUMBERS = 1, ADDS_ENTRIES = 2 };
 
+/* All that must be true of the stack is in this statement's WHERE, and a guard follows:
+ *
+ *   - it is neither cancelled nor being dropped, and has numbers left;
+ *   - of a --unique push: each of its entries has a row in `name` (`named` is the last one that has);
+ *   - of a LOAD that writes no names: no --unique push has begun since we looked;
+ *   - its relative names belong to the same directory as ours.
+ *
+ * settle_chunk finds out which of these failed. */
 static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, unsigned does)
 {
 	const struct jobstack_push_options *o = p->options;
@@ -59,7 +82,7 @@ static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint
 	js_sql_guard(sql, 1);
 }
 
-/* One span for the N entries behind @js_t, and whose they are. */
+/* Inserts one span for the N entries after @js_t, and the range that says which push they belong to. */
 static void chunk_span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	const struct jobstack_push_options *o = p->options;
@@ -70,7 +93,8 @@ static void chunk_span_sql(const struct js_pushing *p, struct js_sql *sql, uint6
 		      o->atomic ? (int64_t)p->push_id : -1);
 }
 
-/* A part by INSERT: the stack row first (it gives the numbers out), the pusher's fence, then the rows. */
+/* Writes the packet of a part that is sent by INSERT: the stack's row comes first, since it gives the numbers out, then
+ * the pusher's fence, then the rows. */
 static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->to - p->from - p->dropped, i = 0;
@@ -91,17 +115,19 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 	chunk_span_sql(p, sql, n);
 }
 
-/* The chunk by LOAD.  First the numbers, so that the stack is not locked while the names arrive; then the rows, during
- * which nothing is locked that others need; then, where names are unique, their rows: by then the server has all that
- * it needs from us, and who waits for such a row pushes the same name; then the quick statements.  A field and a line
- * both end with NUL, the one byte that no name holds, and nothing escapes or encloses.  A LOAD from a client turns its
- * errors into warnings, so the guard counts the rows.  If the stack has unique names by now, and we did not know, the
- * LOAD must not go through, because it adds no rows to the table name. */
+/* Writes the packet of a chunk that is sent by LOAD.  First it takes the numbers, so that the stack is not locked while
+ * the names arrive.  Then the rows are loaded, during which nothing is locked that others need.  Where names are
+ * unique, their rows follow: by then the server has all that it needs from us, and only a push of the same name waits
+ * for such a row.  The quick statements come last.
+ *
+ * A field and a line both end with NUL, the one byte that no name holds, and nothing escapes or encloses.  A LOAD from
+ * a client turns its errors into warnings, so the guard counts the rows.  If the stack has unique names by now, and we
+ * did not know, the LOAD must not go through, because it adds no rows to the table name. */
 static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
 
-	js_holder_show_sql(p, sql);
+	js_push_lock_sql(p, sql);
 	chunk_stack_sql(p, sql, n, TAKES_NUMBERS);
 	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
 	js_sql_stmt(sql, "COMMIT");
@@ -118,6 +144,9 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 	chunk_span_sql(p, sql, n);
 }
 
+/* The row tells why the fence stopped us.  If it is there with our seq, or a later one, another push has ended it. With
+ * a lower seq it has forgotten a chunk that was confirmed: the database was set back.  If it is gone, it was pruned, if
+ * this push had been silent for so long that others may end it; else the database was set back. */
 int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 {
 	int silent = jobstack_now_us() - p->beat_us >= JS_DISCARD_MINUTES * 60 * JS_SECOND_US;
@@ -134,7 +163,9 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 			    seq == UINT64_MAX ? "" : "the last names of ");
 }
 
-/* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
+/* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error.  The
+ * checks come in the order in which one explains the next: a stack that is gone has no push, and a push that is over
+ * need not look at the stack's state. */
 static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *error)
 {
 	uint64_t seq, id = p->stack.id;
@@ -168,6 +199,7 @@ static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *e
 	return 2;
 }
 
+/* The part is there: follows the seq of the push's row. */
 static void count_part(struct js_pushing *p)
 {
 	p->seq++;
@@ -201,7 +233,7 @@ static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
 	return 2;
 }
 
-/* Takes the dropped names out of the chunk, which is one part. */
+/* Takes the dropped names out of the chunk, which is one part: a LOAD sends the bytes as they lie in memory. */
 static void close_gaps(struct js_pushing *p)
 {
 	size_t n = 0, len = 0;
@@ -224,8 +256,8 @@ static void close_gaps(struct js_pushing *p)
 	p->n = p->to = n;
 }
 
-/* A LOAD that writes names takes longer the less of them is in the server's memory, and who brings the same names waits
- * for it. */
+/* A LOAD that writes names takes longer, the less of the table `name` is in the server's memory, and a push of the same
+ * names waits for it.  So its size follows from the time that the last one took. */
 static void choose_most(struct js_pushing *p, int64_t took_us)
 {
 	if (took_us < SHORT_US && p->most < JS_CHUNK_NAMES)
@@ -234,7 +266,7 @@ static void choose_most(struct js_pushing *p, int64_t took_us)
 		p->most /= 2;
 }
 
-/* One try.  *LOST is as js_db_transaction has it. */
+/* Sends the part once.  *LOST is as js_db_transaction has it. */
 static int send_part(struct js_pushing *p, int load, int *lost, struct jobstack_error *error)
 {
 	int64_t began_us = js_clock_mono_us();
@@ -253,10 +285,9 @@ static int send_part(struct js_pushing *p, int load, int *lost, struct jobstack_
 	return status;
 }
 
-/* Puts the part onto the stack.  One behind a part that had only new names is tried without asking for known ones: such
- * a name fails on its key, and the part is checked then.  JOBSTACK_NOTHING, of a LOAD: this chunk and all later ones
- * must be sent by INSERT.
- */
+/* Puts the part onto the stack.  After a part that had only new names, the next is tried without asking which of its
+ * names are known: a known one fails on its key, and then the part is checked.  JOBSTACK_NOTHING, of a LOAD: this chunk
+ * and all later ones must be sent by INSERT. */
 static int put_part(struct js_pushing *p, int load, struct jobstack_error *error)
 {
 	int status, lost = 0, now, refused, ask;
@@ -268,7 +299,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 		if (p->options->unique && (ask || load))
 			status = js_unique_drop(p, ask, &holder, &held, error);
 		if (status == 0 && holder != 0) {
-			status = js_holder_wait(p, holder, held, error);
+			status = js_held_names_wait(p, holder, held, error);
 			if (status == 0)
 				continue;
 		}
@@ -279,12 +310,13 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 			return 0;
 		}
 		status = send_part(p, load, &now, error);
-		lost |= now; /* an earlier try of this part may still arrive */
+		lost |= now; /* an earlier try of this part may still arrive, whatever became of this one */
 		refused = load && (status == JS_DB_NO_LOAD || race >= LOADS_MAX);
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
 			status = settle_chunk(p, lost, error);
 		else if (status == JS_DB_NO_LOAD)
 			status = 2;
+		/* what follows is not the same LOAD, but INSERTs */
 		if (status == 2 && load && lost)
 			status = void_lost_load(p, error);
 		if (status == 0)
@@ -302,7 +334,7 @@ static int put_part(struct js_pushing *p, int load, struct jobstack_error *error
 		"gave up: other pushes of the same names got in the way each time; push again when they have ended");
 }
 
-/* The next part: as much as one INSERT takes. */
+/* Chooses the next part: as much as one INSERT takes. */
 static void next_part(struct js_pushing *p)
 {
 	size_t end;
@@ -318,7 +350,7 @@ int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = JOBSTACK_NOTHING;
 
-	JS_TRY(js_holder_show(p, error));
+	JS_TRY(js_push_lock(p, error));
 	if (p->loads == JS_LOADS_YES &&
 	    (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX)) {
 		p->from = p->dropped = 0;

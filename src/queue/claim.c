@@ -2,6 +2,32 @@
  *
  * Claims in memory, and closing them.  Promises: an outcome changes nothing here until its COMMIT is known; the
  * statements come in the lock order claim < attempt < set_aside < span.
+ *
+ * Each entry of a claim has a mark:
+ *
+ *     JS_OPEN     the worker holds it
+ *     JS_CLOSING  its outcome is in a transaction whose COMMIT is not known yet
+ *     JS_CLOSED   its outcome is committed
+ *     JS_SKIPPED  the database has another outcome of it, or has it elsewhere (js_worker_skip): nothing is sent
+ *
+ *     JS_OPEN -> JS_CLOSING       js_claim_mark_closing, js_claim_close_rest, js_kill_close
+ *     JS_CLOSING -> JS_CLOSED     js_claim_settle, after a COMMIT
+ *     JS_CLOSING -> JS_OPEN       js_claim_settle, after anything else: the same outcome can be sent again
+ *     JS_OPEN -> JS_SKIPPED       js_worker_skip, in a damaged ledger
+ *     JS_OPEN -> JS_CLOSED        js_worker_load: the claim was read, and the entry has an attempt already
+ *
+ * `open` of a claim counts the entries that are open or closing.  In the database an entry has no mark.  It is closed
+ * if it has a row in `attempt` for the claim's attempt, or, if it went back unstarted, if the claim's row does not name
+ * it.
+ *
+ * What becomes of an entry, by its outcome and the counts of its claim:
+ *
+ *     done                       attempt with final=1
+ *     failed                     attempt; a waiting span with fails+1, or set_aside after max_attempts, or if fatal
+ *     lost, or interrupted with  attempt; a ready span with losses+1, or set_aside after max_losses
+ *       `loss`
+ *     interrupted otherwise      attempt; a span, ready or (with `later`) waiting, with the counts as they were
+ *     unstarted                  no attempt; a ready span with the same number of the next attempt
  */
 #include "queue/claim.h"
 
@@ -178,7 +204,7 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 }
 
 /* Columns that are NULL in every row of most steps.  The INSERT then does not name them, and the server has a fifth
- * less to parse.  Each has a bit, those of usage from WITH_USAGE on: what nobody measures costs nothing. */
+ * less to parse.  Each has a bit; those of usage follow from WITH_USAGE on, so what nobody measures costs nothing. */
 enum {
 	WITH_SIGNAL = 1,
 	WITH_REASON = 2,
@@ -199,7 +225,8 @@ _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 /* Bytes of stderr in one step: small enough for servers with small packet limits. */
 #define TAILS_MAX (512 * 1024)
 
-/* A caller that does not say the cause has mostly run a command. */
+/* Returns the cause that is recorded.  A caller that does not say it has mostly run a command: then the exit status
+ * tells. */
 static enum jobstack_cause cause_of(const struct jobstack_outcome *o)
 {
 	if (o->cause != JOBSTACK_CAUSE_NONE || o->verdict != JOBSTACK_FAILED)
@@ -207,6 +234,7 @@ static enum jobstack_cause cause_of(const struct jobstack_outcome *o)
 	return o->signal > 0 ? JOBSTACK_CAUSE_SIGNAL : o->exit_code > 0 ? JOBSTACK_CAUSE_EXIT : JOBSTACK_CAUSE_NONE;
 }
 
+/* Returns the bits of the optional columns in which the row of this outcome has a value. */
 static unsigned columns_of(const struct jobstack_outcome *o)
 {
 #define USAGE_KNOWN(member, ...) | (o->member >= 0 ? USAGE_BIT(member) : 0U)
@@ -216,7 +244,7 @@ static unsigned columns_of(const struct jobstack_outcome *o)
 	       (cause_of(o) != 0 ? WITH_CAUSE : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
 }
 
-/* The end of a tail that is no longer than MOST. */
+/* Returns the end of a tail, at most MOST bytes. */
 static struct jobstack_bytes tail_end(struct jobstack_bytes tail, size_t most)
 {
 	const char *data = tail.data;
@@ -226,7 +254,7 @@ static struct jobstack_bytes tail_end(struct jobstack_bytes tail, size_t most)
 	return tail.len <= most ? tail : (struct jobstack_bytes){data + (tail.len - most), most};
 }
 
-/* Returns how many bytes of each tail are stored at most. */
+/* Returns how many bytes of each tail are stored at most, so that all tails of the step together fit. */
 static size_t tail_most(const struct js_closing *c)
 {
 	size_t tails = 0, each;
@@ -237,11 +265,14 @@ static size_t tail_most(const struct js_closing *c)
 	return each < JOBSTACK_ERR_TAIL_MAX ? each : JOBSTACK_ERR_TAIL_MAX;
 }
 
+/* Returns when the attempt started, by the server's clock: if the outcome does not say so, when it was claimed. */
 static int64_t started_us(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
 	return o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
 }
 
+/* Returns when the attempt ended, by the server's clock.  It is never before the start: the two clocks may have been
+ * read anew between the claim and the end. */
 static int64_t ended_us(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
 	int64_t started = started_us(c, claim, o);
@@ -269,7 +300,7 @@ void js_claim_times(const struct js_closing *c, struct js_closed_list *list)
 	list->oldest = js_closed_second(oldest);
 }
 
-/* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */
+/* Adds one row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */
 static void add_attempt_row(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			    unsigned columns, size_t most, struct js_sql *sql)
 {
@@ -302,6 +333,8 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 	js_sql_add(sql, ")");
 }
 
+/* One INSERT for all of them.  The primary key of `attempt` is the last safeguard of "one outcome per attempt": a
+ * second row for the same attempt stops the whole transaction (JS_DB_DUPLICATE). */
 static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 {
 	size_t most = tail_most(c), rows = 0, place;
@@ -340,6 +373,8 @@ static const char *why_dead(const struct jobstack_outcome *o)
 	}
 }
 
+/* Adds the rows of entries that are dead by these outcomes.  The primary key is the entry, so none can be dead twice.
+ */
 static void add_dead(const struct js_closing *c, struct js_sql *sql)
 {
 	size_t rows = 0, place;
@@ -372,7 +407,7 @@ static int gives_back(const struct js_closing *c, const struct js_claim *claim)
 	return 0;
 }
 
-/* Rewrites the claim's row to its open entries. */
+/* Rewrites the claim's row so that it names only its open entries. */
 static void rewrite_claim(const struct js_closing *c, const struct js_claim *claim, size_t closing, struct js_sql *sql)
 {
 	uint64_t ids[JS_IDS_MAX];
@@ -402,6 +437,9 @@ uint64_t js_claim_closed(const struct js_claim *list)
 	return 0;
 }
 
+/* Each statement on a claim is counted: it must change exactly one row.  Only this worker changes its claims.  A
+ * recovery changes them, too, but ends the worker's row in the same transaction, and this packet's fence notices that.
+ */
 void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 {
 	for (const struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {
@@ -426,9 +464,18 @@ void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 	add_dead(c, sql);
 }
 
-/* The ways back to a span. */
+/* The ways back to a span.  The entries of one claim that go the same way have the same counts, so they can share a
+ * span:
+ *
+ *     WAY_RETRY      waiting  a failure that counts: the stack's retry delay, doubled with each failure
+ *     WAY_LATER      waiting  the same delay, but no failure is counted (a command that deferred its entry)
+ *     WAY_ELSEWHERE  waiting  a quarter of the delay, doubled each time: another node is to try it
+ *     WAY_SOON       ready    interrupted, nobody's fault
+ *     WAY_UNSTARTED  ready    it never ran, so the number of its next attempt is still free
+ *     WAY_LOST       ready    one loss more */
 enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_ELSEWHERE, WAY_SOON, WAY_UNSTARTED, WAY_LOST, WAYS };
 
+/* Returns WAY_NONE if the entry does not go back: it is done, or dead. */
 static enum way way_of(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
 	if (js_claim_is_dead(c->stack, claim, o))
@@ -458,7 +505,8 @@ static void claim_spans(const struct js_closing *c, const struct js_claim *claim
 			span.class = JS_WAITING;
 			span.fails += way == WAY_RETRY;
 			span.delay_us = js_span_delay(c->stack, claim->fails);
-		} else if (way == WAY_ELSEWHERE) { /* soon, but later each time that it has come back */
+		} else if (way == WAY_ELSEWHERE) {
+			/* the attempts that counted neither as failures nor as losses say how often it has come back */
 			span.class = JS_WAITING;
 			span.delay_us = js_span_delay(c->stack, claim->attempt - 1 - claim->fails - claim->losses) / 4;
 		} else if (way == WAY_UNSTARTED)
@@ -469,6 +517,7 @@ static void claim_spans(const struct js_closing *c, const struct js_claim *claim
 	}
 }
 
+/* The packet has them after the pop: in the lock order, spans are inserted last. */
 int js_claim_spans_sql(const struct js_closing *c, struct js_sql *sql, struct jobstack_error *error)
 {
 	for (struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {

@@ -8,16 +8,18 @@
 #include "queue/span.h"
 #include "queue/closed.h"
 
-/* JS_SKIPPED: closed, and an outcome that still comes is left out. */
+/* What is known of an entry of a claim: claim.c has the table.  JS_SKIPPED: closed, and an outcome that still comes is
+ * left out. */
 enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED, JS_SKIPPED };
 
+/* A row of the table `claim`, as this process knows it. */
 struct js_claim {
 	struct js_claim *next;
-	uint64_t no;
-	uint32_t attempt, fails, losses;
+	uint64_t no;			 /* its number among the worker's claims */
+	uint32_t attempt, fails, losses; /* of each entry: the number of this attempt, and what counted before it */
 	int64_t rank;
-	int64_t claimed_us; /* since 1970, by the server's clock */
-	size_t n, open;
+	int64_t claimed_us;  /* since 1970, by the server's clock */
+	size_t n, open;	     /* entries; those that are open or closing */
 	uint64_t *id;	     /* ascending */
 	unsigned char *mark; /* enum js_claim_mark, one per id */
 };
@@ -30,11 +32,11 @@ void js_claim_free_all(struct js_claim *list);
 /* Finds the claim and the place of an entry's attempt in LIST, whatever its mark.  NULL if it is in none. */
 struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place);
 
-/* The same, with this mark only. */
+/* The same, but only an entry with this mark is found. */
 struct js_claim *js_claim_find_marked(struct js_claim *list, uint64_t entry, uint32_t attempt, enum js_claim_mark mark,
 				      size_t *place);
 
-/* How many entries of LIST are open. */
+/* Returns how many entries of LIST are open. */
 uint64_t js_claim_open(const struct js_claim *list);
 
 /* Outcomes as the library knows them, made of what a caller has GIVEN.  0, or JOBSTACK_EUSAGE.  Free the memory in
@@ -80,7 +82,7 @@ struct js_closing {
 /* Sets the times of LIST: when the first and the last of the attempts ended that the SQL will record. */
 void js_claim_times(const struct js_closing *closing, struct js_closed_list *list);
 
-/* The number of the first claim of LIST whose entries are all marked JS_CLOSING or closed; 0 if no claim is such. */
+/* Returns the number of the first claim of LIST whose entries are all closing or closed; 0 if there is none. */
 uint64_t js_claim_closed(const struct js_claim *list);
 
 /* Adds the statements that come before the pop (claim, attempt, set_aside), and those after it (span).  The second

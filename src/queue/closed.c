@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Lists of closed attempts, written.
+ * Lists of closed attempts, written.  Promise: a list is short where entries with following numbers end together, as
+ * most do: they become one range.
  */
 #include "queue/closed.h"
 
@@ -47,6 +48,8 @@ uint64_t js_closed_second(int64_t us)
 	return us < 0 ? 0 : us / JS_SECOND_US < JS_CLOSED_FAR ? (uint64_t)(us / JS_SECOND_US) : JS_CLOSED_FAR;
 }
 
+/* FOR UPDATE: a reader of the stream may empty the column at any moment.  What is read here must be what the UPDATE of
+ * the row, which comes next, removes. */
 void js_closed_take_sql(struct js_sql *sql, uint64_t worker)
 {
 	js_sql_stmt(sql,
@@ -56,6 +59,7 @@ void js_closed_take_sql(struct js_sql *sql, uint64_t worker)
 	js_sql_count(sql, 1);
 }
 
+/* The row has the seq of the step, so its key is new.  If both lists are empty, no row is inserted. */
 void js_closed_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
 			 const struct js_closed_list *list, int older)
 {

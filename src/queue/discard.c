@@ -12,12 +12,14 @@
 #define PIECE_MOST 1000 /* entries */
 #define PIECE_US (JS_SECOND_US / 5)
 
-/* A held span. */
+/* A held span: one for each part of the push. */
 struct held {
 	int64_t pos; /* negative in a last-in-first-out stack; 0: the push holds nothing more */
 	uint64_t lo, hi;
 };
 
+/* The names of the piece's entries, with the entries' own numbers: a name whose row belongs to another entry stays. The
+ * LIMIT makes the inner SELECT a table of its own, and ends it at the piece's last row. */
 #define NAMES_OF_PIECE                                                                                                 \
 	" FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE stack_id=%u AND entry_id " \
 	"BETWEEN %u AND %u ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash AND n.entry_id=e.entry_id WHERE "            \
@@ -85,6 +87,7 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	return status == JS_DB_GUARD ? 0 : status; /* another call was faster, or our own try whose reply was lost */
 }
 
+/* A piece that took long makes the next one smaller: while it runs, its transaction locks the stack's row. */
 int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
 {
 	uint64_t most = PIECE_MOST;
@@ -116,6 +119,8 @@ int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64
 	return js_discard_held(handle, stack, id, error);
 }
 
+/* Without ONLY_SILENT the row may have ended already: by a try whose reply was lost, or by a removal that was
+ * interrupted. */
 int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error)
 {
 	int status = js_handle_change(handle, 1, NULL, error,

@@ -23,6 +23,7 @@ struct dropping {
 	uint64_t gone, total;
 };
 
+/* Runs a query whose only value is the number of the stack. */
 static int count_rows(struct dropping *d, const char *query, uint64_t *n, struct jobstack_error *error)
 {
 	return js_handle_ask_number(d->handle, n, error, query, d->stack.id);
@@ -52,13 +53,14 @@ static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 			    d->stack.name);
 }
 
-/* No claim and no live push; or it is half gone already. */
+/* The condition under which a stack may be dropped: it has no claim and no live push, or it is half gone already. */
 #define UNUSED                                                                                                         \
 	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) "                   \
 	"AND NOT EXISTS(SELECT 1 FROM push u WHERE u.stack_id=%u AND u.ended IS NULL "                                 \
 	"AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)))"
 
-/* Our token, unless the stack is being dropped already: then nothing of it is left behind the stack's own row. */
+/* Inserts our token, unless the stack is being dropped already: the rows of `push` may have been cleared by then, and a
+ * row that is inserted afterwards would stay for ever. */
 static void token_sql(const struct dropping *d, struct js_sql *sql)
 {
 	js_sql_stmt(sql,
@@ -116,12 +118,14 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 		       : status;
 }
 
+/* A table, and the statements for it: to delete a chunk, to see whether a row is left, to count them. */
 struct table {
 	const char *clear, *left, *count;
-	int await_workers; /* before it */
+	int await_workers; /* first wait for the workers that are still alive to leave */
 };
 
-/* Deletes what is in the table, a chunk at a time. */
+/* Deletes what is in the table, a chunk at a time, until none is left: a DELETE that was skipped or interrupted is
+ * simply repeated. */
 static int clear_table(struct dropping *d, const struct table *t, uint64_t rows, struct jobstack_error *error)
 {
 	uint64_t some = 1, now;
@@ -141,7 +145,8 @@ static int clear_table(struct dropping *d, const struct table *t, uint64_t rows,
 	return 0;
 }
 
-/* Idle workers see it at their next look, and end their rows themselves. */
+/* Waits until idle workers have seen that the stack is being dropped, and have ended.  If their rows went first, they
+ * would end with an error. */
 static int await_workers(struct dropping *d, struct jobstack_error *error)
 {
 	int64_t until = jobstack_now_us() + LEAVING_US;

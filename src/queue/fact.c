@@ -26,7 +26,8 @@ struct reading {
 	jobstack_stack_fact_fn *fact;
 	void *ctx;
 	int stopped;
-	uint64_t told, at; /* a query that is cut short begins again */
+	uint64_t told; /* facts that were reported */
+	uint64_t at;   /* the number of this row: a query that is cut short begins again */
 };
 
 static void take_fact(void *ctx, const struct js_row *row)

@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#define NUMBERS 20000
-#define NAMES 2000
-#define FEW 8 /* up to this many named entries are searched in each set by the server */
+#define NUMBERS 20000 /* entry numbers that a query looks at */
+#define NAMES 2000    /* named entries in a query */
+#define FEW 8	      /* up to this many named entries are searched in each set by the server */
 
 int js_filter_take(struct jobstack_filter *f, const struct jobstack_filter *given, struct jobstack_error *error)
 {
@@ -37,7 +37,7 @@ int js_filter_of_end(const struct jobstack_filter *f)
 	       f->programs != NULL;
 }
 
-/* The node or the host of w is one of the nodes. */
+/* Adds the condition that the node or the host of w is one of the nodes. */
 static void nodes_sql(struct js_sql *sql, const struct jobstack_filter *f)
 {
 	for (int column = 0; column < 2; column++) {
@@ -69,8 +69,7 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *f)
 		js_sql_add(sql, " AND LOCATE(%s,a.reason)>0", f->reason);
 	if (f->programs != NULL) {
 		js_sql_add(sql, " AND a.program IN(NULL");
-		for (size_t i = 0; i < f->programs_n; i++)
-			js_sql_add(sql, ",%d", f->programs[i]);
+		js_sql_numbers(sql, f->programs, f->programs_n);
 		js_sql_add(sql, ")");
 	}
 	if (f->older_us > 0)
@@ -87,11 +86,14 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *f)
 	}
 }
 
+/* LIKE has no brackets, so js_glob_like has made each of them match any byte. */
 int js_filter_fits(const struct jobstack_filter *f, const char *datapath)
 {
 	return f->match == NULL || js_glob_match(f->match, datapath);
 }
 
+/* Of a few entries the server searches each set, so that no other set is sent.  For many, that would cost more than to
+ * send all lists and the intervals between the first and the last. */
 void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *f)
 {
 	char text[JS_IDS_WIDTH];

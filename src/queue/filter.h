@@ -25,13 +25,14 @@
 /* Makes FILTER of what the caller has GIVEN (NULL: all).  0, or JOBSTACK_EUSAGE if that is not a filter. */
 int js_filter_take(struct jobstack_filter *filter, const struct jobstack_filter *given, struct jobstack_error *error);
 
-/* Does it ask how an attempt ended?  Then neither running entries nor those that have never run match. */
+/* Returns whether it asks how an attempt ended.  Then neither running entries nor those that have never run match. */
 int js_filter_of_end(const struct jobstack_filter *filter);
 
 /* Adds " AND ..." for all that it says of e, a and w, but for the numbers; of A and W only if it asks for them. */
 void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *filter);
 
-/* The last word on a datapath that was found by that: a glob with brackets says less to the server than it means. */
+/* Decides whether a datapath that was found by that matches: to the server a glob with brackets says less than it
+ * means. */
 int js_filter_fits(const struct jobstack_filter *filter, const char *datapath);
 
 /* Adds " AND ..." that keeps spans, or claims (t), to those that may hold what FILTER names; nothing if it names
@@ -57,9 +58,9 @@ int js_window_next(struct js_window *window);
 /* Adds " AND ..." for this piece; COLUMN is one of the program's words. */
 void js_window_sql(struct js_sql *sql, const struct js_window *window, const char *column);
 
-/* The piece is done with, up to LAST if it came back FULL, with as many rows as may come; if not, to its end. */
+/* Notes that the piece is done: up to LAST if it came back FULL, with as many rows as may come; if not, to its end. */
 void js_window_done(struct js_window *window, int full, uint64_t last);
 
-/* After an empty piece: continues at the next existing number, by a query JS_NEXT_OF. */
+/* Goes, after an empty piece, to the next existing number, by a query JS_NEXT_OF. */
 int js_window_jump(struct js_window *window, struct jobstack *handle, const char *query, uint64_t stack,
 		   struct jobstack_error *error);

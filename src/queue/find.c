@@ -15,7 +15,8 @@
 #define FIND_US JS_SECOND_US
 #define FIND_TELL_US (2 * JS_SECOND_US)
 
-/* Finds an entry by its row in the table `name`. 1: there is no such row; 2: its entry is pruned. */
+/* Finds an entry by its row in the table `name`.  Returns 0; JOBSTACK_NOTHING if there is no such row; 2 if there is,
+ * but its entry was pruned. */
 static int find_name(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
 		     struct jobstack_error *error)
 {

@@ -17,6 +17,7 @@ const char *jobstack_version(void)
 	return JOBSTACK_VERSION;
 }
 
+/* General words, for programs that have no error object: error.text says more. */
 const char *jobstack_strerror(int code)
 {
 	switch (code) {
@@ -41,6 +42,7 @@ int64_t jobstack_now_us(void)
 	return js_clock_mono_us();
 }
 
+/* The schema is not looked at here, since `init` opens a database without one: js_schema_check does it. */
 int jobstack_open(struct jobstack **handle, const struct jobstack_options *options, struct jobstack_error *error)
 {
 	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;
@@ -97,6 +99,7 @@ void jobstack_describe(struct jobstack *handle, char *text, size_t size)
 	js_db_describe(handle->db, text, size);
 }
 
+/* The packet has one statement, so what it asks for needs no number. */
 int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
 		  ...)
 {

@@ -18,25 +18,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEAT_US (20 * JS_SECOND_US)
-#define SHOW_US (2 * JS_SECOND_US)
-#define DEAD_US (5 * JS_SECOND_US)     /* after this long without its connection, it is dead */
-#define SILENT_US (180 * JS_SECOND_US) /* the same where its connection can't be seen: nine beats */
-#define WAIT_US (15 * JS_SECOND_US)    /* for one that is alive */
-#define LOOK_US (JS_SECOND_US / 5)
-#define GAP_US (2 * JS_SECOND_US) /* between two looks, after which nothing is known */
+#define BEAT_US (20 * JS_SECOND_US)    /* how often a push writes to its row when it has nothing to send */
+#define SHOW_US (2 * JS_SECOND_US)     /* how often it makes sure that its connection has the user lock */
+#define DEAD_US (5 * JS_SECOND_US)     /* a holder whose lock was free for this long is dead */
+#define SILENT_US (180 * JS_SECOND_US) /* the same where there are no user locks: nine beats without a change */
+#define WAIT_US (15 * JS_SECOND_US)    /* how long to wait for a holder that is alive */
+#define LOOK_US (JS_SECOND_US / 5)     /* how often to look at it */
+#define GAP_US (2 * JS_SECOND_US)      /* if two looks are further apart, the time between them proves nothing */
 
 #define LOCK_NAME "CONCAT('jobstack.push.',HEX(token))"
 
-/* Our own lock.  If our own last connection still has it, that is as good. */
+/* Requests our own lock.  If the server has not seen yet that our last connection has ended, that still holds the lock,
+ * and the push looks alive all the same. */
 #define ASK_FOR_LOCK JS_ASK_FOR_LOCK("CONCAT('jobstack.push.',HEX(%k))")
 
+/* Returns whether this push shows itself by a lock: only one that holds entries needs to. */
 static int has_lock(const struct js_pushing *p)
 {
 	return p->begun && p->options->atomic && js_db_has_user_locks(p->handle->db);
 }
 
-int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
+int js_push_lock(struct js_pushing *p, struct jobstack_error *error)
 {
 	uint64_t got;
 
@@ -47,13 +49,13 @@ int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 }
 
 /* The server may need a moment to see that our last connection has ended. */
-void js_holder_show_sql(const struct js_pushing *p, struct js_sql *sql)
+void js_push_lock_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	if (has_lock(p))
 		js_sql_stmt(sql, "DO " ASK_FOR_LOCK, p->token, p->token, (uint64_t)1);
 }
 
-void js_holder_hide(struct js_pushing *p)
+void js_push_unlock(struct js_pushing *p)
 {
 	uint64_t got;
 
@@ -63,12 +65,12 @@ void js_holder_hide(struct js_pushing *p)
 				   "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);
 }
 
-int js_holder_beat(struct js_pushing *p, struct jobstack_error *error)
+int js_push_beat(struct js_pushing *p, struct jobstack_error *error)
 {
 	if (!p->begun)
 		return 0;
 	if (jobstack_now_us() - p->shown_us >= SHOW_US)
-		JS_TRY(js_holder_show(p, error));
+		JS_TRY(js_push_lock(p, error));
 	if (jobstack_now_us() - p->beat_us < BEAT_US)
 		return 0;
 	p->beat_us = jobstack_now_us();
@@ -76,15 +78,17 @@ int js_holder_beat(struct js_pushing *p, struct jobstack_error *error)
 				p->push_id);
 }
 
-/* The other push. */
+/* The other push.  All moments but beat_us are of our own clock: those of two hosts can't be compared. */
 struct holder {
 	uint64_t id;
 	int found, ended;
-	uint64_t seq, pushed, connection; /* connection: the one that has its lock, or 0 */
-	int64_t beat_us, age_us;
-	char from[270];	  /* "from HOST, ", if that can be seen */
-	int64_t began_us; /* of our clock: when we began to wait */
-	int64_t alive_us; /* when it last was seen, or may have been, alive */
+	uint64_t seq, pushed;
+	uint64_t connection; /* the one that has its lock, or 0 */
+	int64_t beat_us;     /* its last beat, by the server's clock: only compared with what it was before */
+	int64_t age_us;	     /* how long ago it began */
+	char from[270];	     /* "from HOST, ", if that can be seen */
+	int64_t began_us;    /* of our clock: when we began to wait */
+	int64_t alive_us;    /* when it last was seen, or may have been, alive */
 	int64_t looked_us;
 	int moved; /* the last look saw it alive */
 };
@@ -109,6 +113,8 @@ static void take_holder(void *ctx, const struct js_row *row)
 	to->moved |= before.beat_us != 0 && (before.seq != to->seq || before.beat_us != to->beat_us);
 }
 
+/* Reads the row of the other push, and who has its lock.  Either one shows that it is alive: the lock is held, or the
+ * row has changed since the last look. */
 static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -147,7 +153,8 @@ static const char *describe_holder(struct js_pushing *p, struct holder *h, char 
 	return text;
 }
 
-/* It has not shown life for long enough. */
+/* Ends the other push, which has not shown life for long enough, with a compare-and-set on what was seen of its row. If
+ * it moves at this moment, it keeps its entries, and the caller looks again. */
 static int end_holder(struct js_pushing *p, const struct holder *h, struct jobstack_error *error)
 {
 	int status = js_discard_dead(p->handle, p->stack.id, h->id, h->seq, h->beat_us, error);
@@ -159,7 +166,7 @@ static int end_holder(struct js_pushing *p, const struct holder *h, struct jobst
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
-int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error)
+int js_held_names_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error)
 {
 	struct holder h = {.id = holder};
 	int64_t dead_us = js_db_has_user_locks(p->handle->db) ? DEAD_US : SILENT_US, now;
@@ -186,6 +193,6 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 			       " of these names: waiting for it to finish",
 			       describe_holder(p, &h, text, sizeof(text)), held);
 		JS_TRY(js_db_nap(p->handle->db, LOOK_US, error));
-		JS_TRY(js_holder_beat(p, error));
+		JS_TRY(js_push_beat(p, error));
 	}
 }

@@ -26,6 +26,7 @@ static void write_member(struct js_buf *json, const char *name)
 	js_buf_printf(json, "%s\"%s\":", json->len <= 1 ? "" : ",", name);
 }
 
+/* JSON can't hold bytes that are not UTF-8, and a host's name or a path may have any. */
 static void write_text(struct js_buf *json, const char *name, const char *data, size_t len)
 {
 	if (data == NULL)

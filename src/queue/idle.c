@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What a worker asks that has nothing to do, or wants to know how long its entries take.
+ * What a worker asks when it has nothing to do, or needs to know how long its entries will take.
  */
 #include "queue/worker.h"
 
 /* Columns about a stack (s), its summed spans (p) and its workers that have not ended (w), as a worker sees them.  The
  * %u are the stack, the worker, the worker and the stack.  With a thousand workers, reading the rows of all workers
- * costs most, so the query reads them only once. */
+ * costs most, so the query reads them only once.  `eldest` is the live worker with the lowest number: it stays while
+ * others go (DESIGN.md, "When to end"). */
 /* clang-format off */
 #define IDLE_COLUMNS(X)                                                                                                \
 	X(state, "s.state", U32) X(ready, "p.ready", U64) X(waiting, "p.waiting", U64) X(held, "p.held", U64)          \
@@ -56,7 +57,7 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 }
 
 struct durations {
-	int64_t *us;
+	int64_t *us; /* MAX of them; N are filled */
 	size_t n, max;
 };
 

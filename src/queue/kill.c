@@ -13,6 +13,7 @@
 #define KEY ",%" PRIu64 ":%" PRIu32 ":"
 #define BY_MAX 64 /* of who asks, this much is kept */
 
+/* A key begins with a comma and ends with a colon, so it can't be a part of another request. */
 int jobstack_kill_wanted(const char *kills, uint64_t entry, uint32_t attempt, char reason[JOBSTACK_KILL_REASON])
 {
 	const char *at;
@@ -28,7 +29,8 @@ int jobstack_kill_wanted(const char *kills, uint64_t entry, uint32_t attempt, ch
 	return at != NULL;
 }
 
-/* The claim of LIST in which the request that begins at AT is still open, or NULL; and its reason. */
+/* Finds the claim of LIST that holds the entry of the request at AT, if that is still open.  NULL if none does; *REASON
+ * is in the text, and ends at the next comma. */
 static struct js_claim *find_open(const char *at, struct js_claim *list, uint64_t *entry, size_t *place,
 				  const char **reason)
 {
@@ -55,6 +57,8 @@ int js_kill_is_open(const char *kills, struct js_claim *list)
 	return 0;
 }
 
+/* Goes through the requests from the last to the first, and cuts each off when it has been read.  So the reason of the
+ * one before it, which the outcome points to, ends with a NUL. */
 size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome *outcomes, struct js_claim_sums *sums)
 {
 	size_t n = 0, place;
@@ -79,6 +83,9 @@ size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome
 	return n;
 }
 
+/* One UPDATE with all its conditions: the worker lives and holds the attempt, which has not ended, and the column has
+ * space for one more.  A second request for the same attempt changes nothing.  What is left of the name of who asks
+ * can't be taken for a part of the list: it has no comma and no control character. */
 int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t entry, uint32_t attempt,
 		  struct jobstack_error *error)
 {

@@ -11,11 +11,11 @@
 
 struct moving {
 	struct js_requeue r; /* the first member: the functions get this */
-	struct js_stack to;  /* id 0: it is not there yet */
+	struct js_stack to;  /* where they go; id 0: this stack does not exist yet */
 	const char *to_name;
 };
 
-/* What both stacks' rows say about it. */
+/* Checks by both stacks' rows, as they were read, whether entries may be moved.  The transaction checks it again. */
 static int check_target(const struct moving *m, struct jobstack_error *error)
 {
 	const struct js_stack *from = &m->r.from, *to = &m->to;
@@ -48,8 +48,8 @@ static int find_target(struct js_requeue *r, struct jobstack_error *error)
 					    : status;
 }
 
-/* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are
- * about a place. */
+/* Makes the other stack, with this one's order and its policy of retries, but without max-running and max-failures:
+ * these are about the work in this stack. */
 static int make_target(struct moving *m, struct jobstack_error *error)
 {
 	/* IGNORE: somebody else may make it at the same moment, which is just as well */
@@ -64,7 +64,7 @@ static int make_target(struct moving *m, struct jobstack_error *error)
 	return js_stack_find(m->r.handle, m->to_name, &m->to, error);
 }
 
-/* The two stack rows: N dead entries fewer here, N more entries there, with numbers from @js_t+1 on. */
+/* Changes the two stacks' rows: N dead entries fewer here, N more entries there, with numbers from @js_t+1 on. */
 static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 {
 	const struct js_stack *from = &m->r.from, *to = &m->to;
@@ -87,8 +87,8 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, to->id);
 }
 
-/* Those of the group, as they were when they were chosen: not one that came back and is dead again
- * for another reason. */
+/* Adds the condition that names the entries of the group, as they were when they were chosen: not one that came back
+ * since and is dead again, for another reason. */
 static void moved_dead_sql(const struct js_group *g, struct js_sql *sql)
 {
 	if (g->mixed) {

@@ -13,7 +13,7 @@
 #define NOTE_MAX 255
 #define MOVED_AT_ONCE 500 /* spans */
 
-/* Returns whether the next step would pause it again. */
+/* Refuses to open a stack that the next step would pause again.  Returns 0 if it may be opened. */
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t limit;
@@ -55,6 +55,7 @@ int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct 
 		stack->id);
 }
 
+/* Adds an assignment, unless VALUE is negative: then the policy does not say anything about it. */
 static void set_policy_number(struct js_sql *sql, const char *assignment, int64_t value)
 {
 	if (value >= 0)
@@ -82,9 +83,12 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	return 0;
 }
 
-/* Moves the spans of a class that stand behind RANK, or with LOWER before it, to RANK. What is to stand further ahead
- * moves from the front, and what is to stand further back from the back: so those that have moved and the others are
- * in their order all the time. */
+/* Moves the spans of a class that stand behind RANK, or with LOWER before it, to RANK.  What is to stand further ahead
+ * moves from the front, and what is to stand further back from the back.  So between two transactions the next entry is
+ * the one that would be next without the change, if all spans had the same priority.
+ *
+ * The rank is part of the key, so each span moves to another place in the index.  A pop that waits for the lock of such
+ * a span finds nothing where it looked, and looks again. */
 static int move_spans(struct jobstack *handle, const struct js_stack *s, uint64_t class, int64_t rank, int lower,
 		      struct jobstack_error *error)
 {

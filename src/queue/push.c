@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Pushing.  Promises: a chunk is read whole before its transaction begins; it is there wholly or not at all, once,
- * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an atomic
- * push wrote can be popped only when all of it is there, and is removed again if it fails.
+ * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an
+ * atomic push wrote can be popped only when all of it is there, and is removed again if it fails.
+ *
+ * The row in `push` lives from the first chunk to the end:
+ *
+ *     begin_once     INSERT: from now on a drop is refused, and workers wait for more entries
+ *     js_chunk_put   each part moves seq and pushed; js_push_beat shows life while no names come
+ *     publish_push   `ended`: no part that is still under way can arrive any more; held spans become ready
+ *
+ * A push that fails ends its row all the same.  If it is atomic, js_discard removes what it wrote.
  */
 #include "base/file.h"
 #include "queue/pushing.h"
@@ -10,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DROPS_MAX 20
-#define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
+#define DROPS_MAX 20		/* how often the stack may be dropped just before the push has its row */
+#define AGE_US INT64_C(1000000) /* how long a name waits for others: workers may be waiting for it */
 
-/* Writes the policy that the options give. */
+/* Writes the policy that the options give to the stack.  Without any, nothing is sent. */
 static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 {
 	const struct jobstack_push_options *o = p->options;
@@ -31,6 +39,8 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	return status == JS_DB_GUARD ? 0 : status; /* it is being dropped: the first chunk reports that */
 }
 
+/* Makes the stack and the row of this push.  The INSERT selects from the stack's row (JS_STACK_KEPT), so it fails if
+ * the stack is being dropped, and a drop that begins now waits for it and then sees that somebody pushes. */
 static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -73,7 +83,7 @@ static int begin_push(struct js_pushing *p, struct jobstack_error *error)
 	return status;
 }
 
-/* Pushes the chunk, if there is one. */
+/* Pushes the chunk, if there is one.  The chunk is empty afterwards, even if that failed: the push is over then. */
 static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = 0;
@@ -90,20 +100,21 @@ static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 }
 
 /* Returns whether the chunk is as large as it may be. */
-static int is_full(const struct js_pushing *p)
+static int is_chunk_full(const struct js_pushing *p)
 {
 	if (p->loads == JS_LOADS_YES)
 		return p->n >= p->most || p->bytes.len >= JS_CHUNK_BYTES;
 	return p->n >= JS_PART_NAMES || p->bytes.len >= JS_PART_BYTES;
 }
 
-/* Do the names come so slowly that those who wait for them should not wait for the chunk to be full? */
-static int is_old(const struct js_pushing *p)
+/* Returns whether the names come so slowly that the workers which wait for them should not wait for a full chunk. */
+static int is_chunk_old(const struct js_pushing *p)
 {
 	return p->n > 0 && jobstack_now_us() - p->first_us >= AGE_US;
 }
 
-/* There are more names than an INSERT takes. */
+/* There are more names than an INSERT takes, so it is worth asking the server whether it takes a LOAD.  That needs a
+ * new connection, which a short push does without. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status;
@@ -116,7 +127,8 @@ static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 	return status < 0 ? status : 0;
 }
 
-/* Adds one name to the chunk. */
+/* Adds one name to the chunk, with a NUL behind it.  The second NUL, which the buffer wants, is overwritten by the next
+ * name. */
 static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, struct jobstack_error *error)
 {
 	const char *what = NULL;
@@ -146,6 +158,7 @@ static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, st
 	return 0;
 }
 
+/* Takes names until NEXT has no more: its 0 is a name, 1 the end, 2 that none has come for a while, negative a stop. */
 static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, struct jobstack_error *error)
 {
 	struct jobstack_bytes name;
@@ -170,19 +183,20 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 				return flushed != 0 ? flushed : status;
 			}
 		}
-		if (status == 0 && p->loads == JS_LOADS_UNASKED && is_full(p))
+		if (status == 0 && p->loads == JS_LOADS_UNASKED && is_chunk_full(p))
 			status = ask_for_loads(p, error);
-		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_full(p) || is_old(p)))
+		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_chunk_full(p) || is_chunk_old(p)))
 			status = flush_chunk(p, error);
 		if (got == 1)
 			break;
 		if (got == 2 && status == 0)
-			status = js_holder_beat(p, error);
+			status = js_push_beat(p, error);
 	}
 	return status;
 }
 
-/* Ends the pusher's row, and makes what an atomic push wrote ready. */
+/* Ends the pusher's row, and makes what an atomic push wrote ready: all its spans change their class in one
+ * transaction, so workers see all entries or none.  p->parts says how many spans must change. */
 static int publish_push(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -234,11 +248,11 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	if (status == 0 && p->begun) {
 		status = publish_push(p, error);
 		if (status == 0)
-			js_holder_hide(p);
+			js_push_unlock(p);
 	} else if (p->begun && p->options->atomic) {
 		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0) {
 			p->result.pushed = 0;
-			js_holder_hide(p);
+			js_push_unlock(p);
 		}
 	} else if (p->begun)
 		(void)publish_push(p, NULL);

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Who asks somebody else (Slurm) a question that many programs have, and the answer for all of them.  Promises: it is
- * one compare-and-set, by the server's clock; who was told to ask, and lost the reply, is told again; an answer is
- * stored only by who asked last, so it is never older than it seems.
+ * one compare-and-set, by the server's clock; a program that was told to ask, and lost the reply, is told so again; an
+ * answer is stored only by the program that asked last, so it is never older than it seems.
+ *
+ * A row's life:
+ *
+ *     (no row)                      nobody has asked yet: an INSERT gives the right to ask; the key decides who has it
+ *     token, question               somebody asks: others have to wait until EVERY_US is over (jobstack_ask)
+ *     token, question, answer       jobstack_answer has stored it, if the token is still there
+ *     dashes, question              there is no answer (jobstack_unanswered): others may ask EARLY_US sooner
  */
 #include "queue/queue.h"
 
@@ -11,9 +18,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIES 5
+#define TRIES 5				   /* to get the right to ask, while others get it first */
 #define KEPT_US (2 * INT64_C(86400000000)) /* a question that nobody has asked for so long is forgotten */
-#define NEAR (UINT64_C(1) << 52)
+#define NEAR (UINT64_C(1) << 52)	   /* numbers are hashes of 60 bits: so near is one question in 128 */
 
 /* A row of `slurm_answer`.  Its text is the token of who asked, the question, and the answer. */
 #define NUMBER "CAST(CONV(LEFT(SHA2(%s,256),15),16,10) AS SIGNED)"
@@ -48,8 +55,10 @@ static void take_asked(void *ctx, const struct js_row *row)
 	(void)snprintf(a->answer, a->size, "%s", text + TOKEN + len + 1);
 }
 
-/* Writes that TOKEN asks now, if nobody else has since the row was read. */
-static int ask_now(struct jobstack *handle, const struct asked *a, const char *token, struct jobstack_error *error)
+/* Writes that TOKEN asks now, if nobody else has written that since the row was read: by its time, which is exact to
+ * the microsecond, or by the key, if there was no row. */
+static int claim_question(struct jobstack *handle, const struct asked *a, const char *token,
+			  struct jobstack_error *error)
 {
 	if (!a->found)
 		return js_handle_change(handle, 1, NULL, error,
@@ -83,7 +92,7 @@ int jobstack_ask(struct jobstack *handle, const char *question, int64_t every_us
 			return JOBSTACK_NOTHING;
 		if (token == NULL)
 			return 0;
-		status = ask_now(handle, &a, token, error);
+		status = claim_question(handle, &a, token, error);
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE) /* somebody was faster, or our own lost try */
 			status = 0;
 	}

@@ -28,7 +28,7 @@ int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobs
 int js_handle_change(struct jobstack *handle, uint64_t rows, int *lost, struct jobstack_error *error,
 		     const char *format, ...);
 
-/* Looks the schema up, once per handle: 0, or JOBSTACK_ESCHEMA. */
+/* Checks the schema's version, once per handle: 0, or JOBSTACK_ESCHEMA. */
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
 
 /* Cuts the next statement off *TEXT, which is of the folder schema/, without its semicolon: 1, or 0 at the end or if
@@ -38,7 +38,7 @@ int js_schema_next(const char **text, struct js_buf *statement);
 
 extern const char js_check_sql[]; /* schema/check.sql */
 
-/* The stack row, but for its counters. */
+/* A row of `stack`, without its counters. */
 struct js_stack {
 	uint64_t id, tail;
 	enum jobstack_stack_state state;
@@ -57,7 +57,7 @@ int js_stack_check_name(const char *name, struct jobstack_error *error);
 /* Reads the stack NAME: 0, JOBSTACK_EUSAGE for an invalid name, JOBSTACK_EMISSING, or a database error. */
 int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
 
-/* The same; a stack that does not exist is JOBSTACK_NOTHING, and no error. */
+/* The same, but returns JOBSTACK_NOTHING, without an error, if the stack does not exist. */
 int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
 
 /* Lowers *LAST to the highest number of an entry that stack ID has.  Otherwise a damaged `tail` would make callers scan
@@ -67,7 +67,7 @@ int js_stack_last(struct jobstack *handle, uint64_t id, uint64_t *last, struct j
 /* Checks whether a new stack may have this valid name.  Returns 0, or JOBSTACK_EUSAGE. */
 int js_stack_check_new(const char *name, struct jobstack_error *error);
 
-/* The same, created if it does not exist, with the order and the origin of OPTIONS for a new one. */
+/* The same, but creates the stack if it does not exist, with the order and the origin of OPTIONS. */
 int js_stack_make(struct jobstack *handle, const char *name, const struct jobstack_push_options *options,
 		  struct js_stack *stack, struct jobstack_error *error);
 
@@ -78,7 +78,8 @@ int js_stack_make(struct jobstack *handle, const char *name, const struct jobsta
  * connection gets twice must be released twice, so it is not requested again. */
 #define JS_ASK_FOR_LOCK(name) "IF(IS_USED_LOCK(" name ")=CONNECTION_ID(),1,GET_LOCK(" name ",%u))"
 
-/* The error after a guard that the stack NAME did not pass: it is being dropped (ECONFLICT), or is gone (EMISSING). */
+/* Fills ERROR after a guard that the stack NAME did not pass: it is being dropped (ECONFLICT), or is gone (EMISSING).
+ */
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
 
 /* Errors of several functions: each fills ERROR and returns the code. The stack NAME does not exist; is STATE
@@ -100,14 +101,15 @@ int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_erro
  * own server, and only changes of the same row exclude each other. So there the row is changed as well. */
 void js_stack_lock_sql(struct js_sql *sql, uint64_t id);
 
-/* The second half of that, before a statement that locks the row itself.  Nothing is sent to a single server. */
+/* Adds only that change, before a statement that locks the row itself.  Nothing is sent to a single server. */
 void js_stack_mark_sql(struct js_sql *sql, uint64_t id);
 
-/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped; the drop waits for an
- * INSERT that came before it.  js_stack_mark_sql comes first. */
+/* The end of an INSERT ... SELECT of a row that belongs to stack %u.  Once the stack is being dropped, it selects
+ * nothing; and a drop waits for an INSERT that came before it, because of the shared lock.  js_stack_mark_sql comes
+ * first. */
 #define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
 
-/* Of "stack s": true if it has as many dead entries as max_failures allows; NULL without max_failures. */
+/* A condition on "stack s": true if it has as many dead entries as max_failures allows; NULL without max_failures. */
 #define JS_STACK_FAILING                                                                                               \
 	"s.dead+(SELECT COALESCE(SUM(w.dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND w.ended IS "             \
 	"NULL)>=s.max_failures"

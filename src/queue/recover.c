@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Recovery of a worker that is known to be dead, and what is suspected of one.  Promise: a worker that has moved since
- * it was looked at keeps what it holds.
+ * Recovery of a worker that is known to be dead, and what is suspected of one.  Promise: a worker that has moved
+ * since it was looked at keeps what it holds.
+ *
+ * Who is dead is decided elsewhere (src/death).  Here the worker is loaded, and its end is written in its place, behind
+ * the same fence as its own steps: with the seq that was read when the proof was sought.  If the worker has taken a
+ * step since, that seq is gone, and nothing happens.
  */
 #include "queue/worker.h"
 
@@ -11,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RECOVER_TRIES 20
+#define RECOVER_TRIES 20 /* how often a worker that is named by its token may move in between */
 
 /* The worker to recover: the one at this seq, or the one with this token at any seq. */
 struct lost_worker {
@@ -20,7 +24,8 @@ struct lost_worker {
 	enum jobstack_cause cause;  /* of its loss */
 };
 
-/* One try; 1 if it has ended (*ENDED), or is not that one, or moved while it was read. */
+/* One try.  Returns 1 if the worker has ended (*ENDED), or is another one, or has moved since: then its entries are not
+ * lost. */
 static int recover_once(struct jobstack *handle, const struct js_stack *stack, const struct lost_worker *who,
 			const char *reason, uint64_t *taken, int *ended, struct jobstack_error *error)
 {
@@ -77,8 +82,10 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
 
-/* Makes a worker that has ended, or whose row was pruned, one that has not, so that it can be recovered as any other:
- * its counts go from the stack's row back to its own. */
+/* Makes a worker that has ended, or whose row was pruned, one that has not ended, so that it can be recovered like any
+ * other.  Its counts go from the stack's row back to its own, since its end will add them again.  The new token is
+ * ours: nobody else can take a step in this worker's name.  slots=0 marks the row for others (js_worker_skip): of two
+ * claims that hold the same entry, that of a worker which never ended counts. */
 static int reopen_worker(struct jobstack *handle, uint64_t stack, uint64_t worker, const unsigned char token[16],
 			 struct jobstack_error *error)
 {
@@ -104,7 +111,8 @@ static int reopen_worker(struct jobstack *handle, uint64_t stack, uint64_t worke
 	return status == JS_DB_GUARD ? (lost ? 0 : JOBSTACK_NOTHING) : status;
 }
 
-/* Claims of workers that have ended or are gone, as far as they can be read. */
+/* Claims of workers that have ended or are gone, as far as they can be read: their places are in order, and a list has
+ * as many numbers as it says.  What can't be read stays, for `jobstack check`. */
 #define LEFT                                                                                                           \
 	" FROM stack s JOIN claim c ON c.stack_id=s.stack_id LEFT JOIN worker w ON w.worker_id=c.worker_id WHERE "     \
 	"s.name=%s AND c.worker_id>%u AND (w.worker_id IS NULL OR (w.ended IS NOT NULL AND w.stack_id=s.stack_id)) "   \

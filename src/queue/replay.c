@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only entries that this worker holds
- * are closed, behind the same fence as its own steps; outcomes of entries that were recovered meanwhile are reported
- * and change nothing; repeating it is harmless.
+ * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only entries that this worker
+ * holds are closed, behind the same fence as its own steps; outcomes of entries that were recovered meanwhile are
+ * reported and change nothing; repeating it is harmless.
+ *
+ * The worker is loaded from the database, as in a recovery.  Its open entries are closed by steps in its name, and the
+ * last transaction ends its row.  What became of each outcome is then read from the records: an outcome that was
+ * delivered before looks the same, and one that came too late finds another record, or none.
  */
 #include "base/attempt.h"
 #include "queue/worker.h"
@@ -15,7 +19,7 @@
 #define FINISH_MAX 2000 /* outcomes in the transaction that ends the row; no worker holds more */
 #define RECORDS_MAX 500 /* entries whose attempts are read at once */
 
-/* One call. */
+/* What one call of jobstack_replay works with. */
 struct replay {
 	struct jobstack *handle;
 	struct js_stack stack;
@@ -26,8 +30,8 @@ struct replay {
 	enum jobstack_cause cause; /* of what is lost */
 	const char *lost;
 	unsigned char *closed;	       /* one per outcome: closed by this call */
-	struct jobstack_outcome *held; /* those in the worker's hands, and which they are */
-	size_t *which, held_n;
+	struct jobstack_outcome *held; /* the outcomes of entries that the worker holds, */
+	size_t *which, held_n;	       /* their places in `outcomes`, and how many they are */
 	enum jobstack_replayed *results;
 };
 
@@ -40,7 +44,8 @@ static int refuse_replay(const struct replay *r, const char *why, struct jobstac
 			    r->worker, r->stack.name, why);
 }
 
-/* The row has ended, or is not there: 0 or JOBSTACK_ECONFLICT. */
+/* The row has ended, or is not there.  Returns 0 if it has ended: somebody was faster, and the records tell the rest.
+ * JOBSTACK_ECONFLICT if the database has never had it, or has lost it. */
 static int check_ended(const struct replay *r, struct jobstack_error *error)
 {
 	uint64_t there;
@@ -93,7 +98,8 @@ static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobsta
 	return status;
 }
 
-/* Delivers what can be, if the row has not ended. */
+/* Delivers what can be delivered, if the row has not ended.  If the worker moves in between, it is loaded again.  One
+ * that keeps moving is alive. */
 static int deliver_held(struct replay *r, struct jobstack_error *error)
 {
 	struct jobstack_worker *w;
@@ -115,14 +121,14 @@ static int deliver_held(struct replay *r, struct jobstack_error *error)
 	return js_error_set(error, JOBSTACK_ECONFLICT, "worker %" PRIu64 " is still running", r->worker);
 }
 
-/* The records of some entries, against the outcomes AT and following. */
+/* A query for the records of N outcomes, from AT on. */
 struct records {
 	struct replay *r;
 	size_t at, n;
 };
 
-/* Is this attempt's record the very outcome?  By what it used, too: after a failover the number may be another
- * worker's. */
+/* Returns whether the record of this attempt is the very outcome.  What the command used is compared, too: after a
+ * failover that lost commits, another worker may have this worker's number. */
 static int is_same_outcome(const struct jobstack_outcome *o, const struct js_row *row)
 {
 	int alike = js_row_i64(row, 3) == (int64_t)o->verdict && js_row_opt(row, 4) == o->exit_code &&
@@ -134,6 +140,8 @@ static int is_same_outcome(const struct jobstack_outcome *o, const struct js_row
 	return alike;
 }
 
+/* Compares a record with the outcomes that it may be of.  Without a record an outcome was too late, since what
+ * recovered the entry has put it elsewhere; but an entry that never ran leaves none anyway. */
 static void take_record(void *ctx, const struct js_row *row)
 {
 	const struct records *records = ctx;

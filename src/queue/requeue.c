@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Requeue.  Promise: the right to requeue an entry is a row change that succeeds once (final 1 to 0 for a done entry,
- * the DELETE of its dead row for a dead one), in the transaction that puts it in line; so two at once requeue it once.
+ * Requeue.  Promise: the right to requeue an entry is a row change that succeeds once, in the transaction that puts it
+ * in line: for a done entry, `final` of its last attempt from 1 to 0; for a dead or cancelled one, the DELETE of its
+ * row in set_aside.  So if two requeue an entry at once, it comes back once.
+ *
+ * The first part is the frame for whatever is done to entries that are dead, done or cancelled (requeue.h): it gathers
+ * them, at most JS_GROUP_MAX at a time, by reads without a lock, and calls r->put with each group.  So a group may have
+ * changed by then.  The transaction of r->put counts the rows that it changes, and a guard stops it if there are fewer
+ * than entries in the group.  Then the same numbers are searched again.
  */
 #include "queue/requeue.h"
 
@@ -10,13 +16,15 @@
 #define RACES_MAX 1000 /* each is won by somebody else, so there is an end to them */
 #define PIECES 16      /* of numbers that a group is gathered from, once it has some */
 
+/* Adds the entry of ROW to the group, if it fits: the entries of a group share a span, so they have the same rank and
+ * (unless r->mixes) the same number of attempts.  The first that differs is the first of the next group. */
 static void take_candidate(void *ctx, const struct js_row *row)
 {
 	struct js_requeue *r = ctx;
 	struct js_group *g = &r->group;
 	int other;
 
-	if (row == NULL) {
+	if (row == NULL) { /* the query is run again: what it brought before goes, what earlier pieces brought stays */
 		g->n = g->base;
 		g->rows = 0;
 		g->full = 0;
@@ -39,7 +47,7 @@ static void take_candidate(void *ctx, const struct js_row *row)
 	g->seen = js_row_u64(row, 0);
 }
 
-/* Those that fit, in one piece of the numbers. */
+/* Reads the entries of the present kind in one piece of the numbers, in their order. */
 static int read_piece(struct js_requeue *r, const struct js_window *w, struct jobstack_error *error)
 {
 	int done = r->kind == JOBSTACK_IS_DONE;
@@ -66,8 +74,10 @@ static int read_piece(struct js_requeue *r, const struct js_window *w, struct jo
 	return js_db_query(r->handle->db, &sql, take_candidate, r, error);
 }
 
-/* Gathers the next group behind g->last. */
-static int next_group(struct js_requeue *r, struct jobstack_error *error)
+/* Gathers the next group behind g->last.  Empty pieces are not counted, so the search goes on to the end; but once the
+ * group has entries, only so many more pieces are read for it.  g->next becomes the last number that was dealt with:
+ * the next search begins behind it. */
+static int gather_group(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t left = r->filter.limit == 0 ? UINT64_MAX : r->filter.limit - r->result.requeued;
 	struct js_group *g = &r->group;
@@ -92,8 +102,10 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 	return 0;
 }
 
-/* Puts all of one kind. */
-static int put_all(struct js_requeue *r, struct jobstack_error *error)
+/* Puts all entries of the present kind, group by group, until there are none, or the limit is reached.  g->last moves
+ * only when a group has been put: after a race its numbers are searched again, and what others have taken is not found
+ * any more. */
+static int put_groups(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_group *g = &r->group;
 	unsigned races = 0;
@@ -102,7 +114,7 @@ static int put_all(struct js_requeue *r, struct jobstack_error *error)
 	r->names = r->filter.match != NULL || r->names;
 	g->last = 0;
 	while (r->filter.limit == 0 || r->result.requeued < r->filter.limit) {
-		status = next_group(r, error);
+		status = gather_group(r, error);
 		if (status != 0 || g->n == 0)
 			break;
 		status = r->put(r, error);
@@ -113,7 +125,7 @@ static int put_all(struct js_requeue *r, struct jobstack_error *error)
 		}
 		if (status != 0 && status != 2)
 			break;
-		status = 0; /* 2: the reply was lost, and all are back; who has ended again since then stays as it is */
+		status = 0; /* 2: the reply was lost, and all are back; entries that have ended again since stay so */
 		r->result.requeued += g->n;
 		races = 0;
 		g->last = g->next;
@@ -123,7 +135,7 @@ static int put_all(struct js_requeue *r, struct jobstack_error *error)
 		       : status;
 }
 
-/* Counts the named entries that were refused or do not exist. */
+/* Counts the named entries that were refused (they exist, but are in no state that was asked for) or do not exist. */
 static int count_named(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t there = 0, some;
@@ -154,6 +166,7 @@ static int check_stack(struct js_requeue *r, struct jobstack_error *error)
 	return r->check == NULL ? 0 : r->check(r, error);
 }
 
+/* A stack that was dropped and created again has entries with the same numbers.  So the number of the stack decides. */
 int js_requeue_look(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t id = r->from.id;
@@ -195,20 +208,21 @@ int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_erro
 	if (f->states == 0)
 		f->states = f->entries == NULL ? r->unnamed : r->able & ~(JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 	if (f->entries != NULL && f->entries_n == 0)
-		f->states = 0; /* only these, and these are none */
+		f->states = 0; /* only the entries of an empty list: none at all */
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		r->kind = kinds[i].kind;
 		if ((f->states & kinds[i].states & r->able) != 0)
-			JS_TRY(put_all(r, error));
+			JS_TRY(put_groups(r, error));
 	}
 	if (r->rest != NULL)
 		JS_TRY(r->rest(r, error));
 	return count_named(r, error);
 }
 
-/* -------------------------------------------------------------------------------------- back into their own line */
+/* ------------------------------------------------------------------------------------- back into their own queue */
 
-/* The group, as it was when it was chosen. */
+/* Adds a statement about the rows of the group: DONE or DEAD, with the condition that they are as they were when they
+ * were chosen, at the same attempt.  An entry that has run again since has another one. */
 static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, const char *done, const char *dead)
 {
 	const struct js_group *g = &r->group;
@@ -219,8 +233,9 @@ static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, co
 	js_sql_add(sql, ";");
 }
 
-/* A try whose reply was lost would have taken all, so if some are left, somebody else took the others.  If the stack
- * was dropped, this is not known. */
+/* Counts the rows that are left as they were.  A try of ours that was committed would have taken all of them.  So if
+ * some are left, somebody else took the others, and our try was not committed.  If the stack was dropped, its rows are
+ * gone, too, and this is not known: then one is added to the count. */
 static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -231,6 +246,9 @@ static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 	return js_requeue_settle(r, &sql, 0, error);
 }
 
+/* One transaction, with the locks in order: the stack's row, whose counters change, then attempt or set_aside; the span
+ * is inserted last.  All entries of the group become ready with fails and losses 0: a person has decided to try again.
+ */
 static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 {
 	const struct js_group *g = &r->group;

@@ -10,17 +10,21 @@
 
 #define JS_GROUP_MAX JS_IDS_MAX
 
-/* Entries with the same priority, ascending, and their last attempts. */
+/* Entries with the same priority, ascending, and the numbers of their last attempts. */
 struct js_group {
 	uint64_t ids[JS_GROUP_MAX], attempts[JS_GROUP_MAX];
 	size_t n;
-	int mixed; /* the attempts are not all the same (only if that is no matter) */
+	int mixed; /* the numbers of their attempts differ; only with js_requeue.mixes */
 	int64_t rank;
-	int relative; /* one has a relative name (only looked at if names are wanted) */
-	/* of the search: all up to last is done with, all up to next when this group is */
-	uint64_t last, next, seen;
-	size_t rows, want, base;
-	int full;
+	int relative; /* one of them has a relative name; only known if js_requeue.names */
+	/* of the search: */
+	uint64_t last; /* all entries up to this one are dealt with */
+	uint64_t next; /* all up to this one will be when the group has been put */
+	uint64_t seen; /* the last entry that was looked at */
+	size_t rows;   /* of the last query */
+	size_t want;   /* entries that the group may have: JS_GROUP_MAX, or what is left of the limit */
+	size_t base;   /* how many it had before the query */
+	int full;      /* the last row belongs to the next group */
 };
 
 struct js_requeue;
@@ -29,7 +33,7 @@ struct js_requeue;
  * 2 if a try of ours whose reply was lost did; or an error. */
 typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
 
-/* What the caller sets stands first. */
+/* What is done to which entries.  The caller sets the first members. */
 struct js_requeue {
 	unsigned able;	  /* what the filter may ask for: JOBSTACK_IS_ bits; FAILED and LOST mean dead entries */
 	const char *only; /* behind "only ": the error if it asks for other states; NULL: these choose nothing */
@@ -61,6 +65,6 @@ int js_requeue_run(struct js_requeue *r, const char *stack, struct jobstack_erro
  * 0, or an error if it can't be done any more. */
 int js_requeue_look(struct js_requeue *r, struct jobstack_error *error);
 
-/* A guard stopped a group after a try whose reply was lost.  SQL counts what shows that this try was committed, if it
- * is WANT: then 2, else JOBSTACK_NOTHING; or an error. */
+/* Settles a group that a guard stopped, after a try whose reply was lost.  SQL is a count that is WANT if that try was
+ * committed.  Returns 2 if it was, JOBSTACK_NOTHING if not, or an error. */
 int js_requeue_settle(struct js_requeue *r, struct js_sql *sql, uint64_t want, struct jobstack_error *error);

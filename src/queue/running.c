@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The column `running` of a worker.
+ * The column `running` of a worker.  Promise: what does not fit is left out as a whole, never cut within a number;
+ * the costs of a step are always there, since they come last, behind a limit that leaves space for them.
  */
 #include "queue/running.h"
 

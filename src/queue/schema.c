@@ -27,7 +27,7 @@ unsigned jobstack_schema_version(void)
 	return SCHEMA_VERSION;
 }
 
-/* The version that is there; 0 for a database without our tables. */
+/* Reads the version that is there; 0 for a database without our tables. */
 static int version_now(struct js_db *db, unsigned *version, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -155,7 +155,10 @@ static int run_schema_file(struct js_db *db, const char *dir, unsigned *version,
 	return status;
 }
 
-/* Takes (or gives back) the server-wide lock of this database's schema. */
+/* Takes (or gives back) the server-wide lock of this database's schema.  Its name has at most 64 characters, so it has
+ * a hash of the database's name.  A Galera cluster refuses GET_LOCK.  There two migrations may run at once: each
+ * statement can be run again, and an error that says that a change is there already is no error (is_done_by_another).
+ */
 static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 {
 	uint64_t got = 0;
@@ -183,15 +186,15 @@ static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 	return status;
 }
 
-/* The error says that somebody else made just this change a moment ago: there is such a table, column or key, or no
- * such one. */
+/* Returns whether the error says that somebody else made just this change a moment ago: there is such a table, column
+ * or key already, or it is gone. */
 static int is_done_by_another(unsigned number)
 {
 	return number == 1050 || number == 1060 || number == 1061 || number == 1091;
 }
 
-/* From the version that is there to ours, under the lock, on one connection: with it go the lock, and the variables of
- * a migration that is under way.  JS_DB_LOST: it went. */
+/* Brings the schema from the version that is there to ours, under the lock, on one connection.  If that is lost, the
+ * lock is gone, and so are the variables of a migration that is under way: JS_DB_LOST, and all begins again. */
 static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, struct jobstack_error *error)
 {
 	int status;
@@ -206,7 +209,7 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 
 /* Some of the workers that are alive, and how many there are. */
 struct alive {
-	struct js_buf text;
+	struct js_buf text; /* the first NAMED_WORKERS of them */
 	uint64_t n, total;
 };
 
@@ -252,8 +255,8 @@ static int refuse_old_workers(struct js_db *db, unsigned version, struct jobstac
 	return status;
 }
 
-/* The same, until it went through: each statement can be run again, and the version is read again each time.  *BEFORE:
- * the version that was there. */
+/* The same, until it went through: each statement can be run again, and the version is read again each time.  *BEFORE
+ * becomes the version that was there at first. */
 static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, unsigned *version,
 			  struct jobstack_error *error)
 {
@@ -286,6 +289,7 @@ static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, u
 	return status;
 }
 
+/* A version that is newer than ours is refused by js_schema_check, which has the words for it. */
 int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobstack_init_report *report,
 		  struct jobstack_error *error)
 {

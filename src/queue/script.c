@@ -3,6 +3,10 @@
  * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
  * is found again by its token, or prevented from happening later; a close names (entry, attempt), and repeating it is
  * harmless.
+ *
+ * A pop makes a row in `worker` (kind 1), with a long lease instead of heartbeats.  A close loads that row and takes a
+ * step in its name, or ends it with the last entry.  Two closes of one pop may run at once.  Each step of such a worker
+ * leaves a token of its own, so that each knows whether it was its step that moved seq (settle.c).
  */
 #include "base/file.h"
 #include "queue/batch.h"
@@ -16,7 +20,7 @@
 #define RACES_MAX 50
 #define POPS_MAX 5 /* empty ones, while there is something */
 
-/* The worker row with this token: its number, or 0. */
+/* Finds the worker row with this token: its number, or 0. */
 static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id,
 		      struct jobstack_error *error)
 {
@@ -28,6 +32,9 @@ static int find_token(struct jobstack *handle, const unsigned char token[16], ui
 	return status;
 }
 
+/* One transaction inserts the worker's row and pops.  If it takes nothing, it deletes the row again, so an empty stack
+ * that is polled leaves none.  After a lost reply the packet has been sent again.  Then the first may still arrive,
+ * and would pop for nobody: js_worker_void_lost_insert prevents that. */
 static int pop_once(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o,
 		    size_t k, struct jobstack_batch *batch, struct jobstack_error *error)
 {
@@ -74,9 +81,11 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	return status;
 }
 
-/* Was there something to pop after all?  A pop that knew of no limit takes nothing where there is one; and one that
- * waited for a span whose priority was being changed finds it gone from where it looks. */
-static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
+/* Returns 0 if there was something to pop after all, else JOBSTACK_NOTHING, or an error.  A pop that knew of no limit
+ * takes nothing where there is one.  A pop that waited for the lock of a span whose priority was being changed finds
+ * that the span is gone from where it looked.  And on MariaDB the statement that locks the span may have been skipped.
+ */
+static int has_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t more;
 
@@ -110,15 +119,15 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 		status = pop_once(handle, &s, &o, k, &got, error);
 		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
 			break;
-		status = is_more(handle, &s, error);
+		status = has_more(handle, &s, error);
 		JS_THEN(status, js_stack_find(handle, stack, &s, error));
 	}
 	js_grow_out(batch, &got);
 	return status;
 }
 
-/* Who holds an entry, and what its attempts say. */
-struct holder {
+/* What the database says of an entry and one of its attempts: who holds it, and how that attempt ended. */
+struct entry_state {
 	uint64_t worker, attempt;   /* of the claim; worker 0: none */
 	int64_t outcome, exit_code; /* of the attempt asked about; outcome -1: none */
 	int exists, newer;	    /* the entry is there; a later attempt than that is on record */
@@ -128,9 +137,9 @@ struct holder {
 	char node[128];
 };
 
-static void take_entry_holder(void *ctx, const struct js_row *row)
+static void take_entry_state(void *ctx, const struct js_row *row)
 {
-	struct holder *h = ctx;
+	struct entry_state *h = ctx;
 
 	if (row == NULL) {
 		h->worker = 0;
@@ -151,8 +160,8 @@ static void take_entry_holder(void *ctx, const struct js_row *row)
 		h->exists = 1;
 }
 
-static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64_t entry, uint32_t attempt,
-		       struct holder *h, struct jobstack_error *error)
+static int read_entry_state(struct jobstack *handle, const struct js_stack *s, uint64_t entry, uint32_t attempt,
+			    struct entry_state *h, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -173,7 +182,7 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 		&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)", s->id,
 		entry, (uint64_t)attempt);
 	h->entry_stmt = js_sql_stmt(&sql, "SELECT 1 FROM entry WHERE stack_id=%u AND entry_id=%u", s->id, entry);
-	return js_db_query(handle->db, &sql, take_entry_holder, h, error);
+	return js_db_query(handle->db, &sql, take_entry_state, h, error);
 }
 
 /* Refuses with "entry 7, attempt 2, ...". */
@@ -188,9 +197,9 @@ static int refuse_lease(const struct jobstack_outcome *o, const char *more, stru
 			    o->entry, o->attempt, more);
 }
 
-/* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now,
- * else the answer. */
-static int judge_close(const struct holder *h, const char *stack, const struct jobstack_outcome *o,
+/* Judges by what was read whether this outcome can be delivered: 2 if it can, 0 if it was closed with the same outcome
+ * before, else the answer for the caller. */
+static int judge_close(const struct entry_state *h, const char *stack, const struct jobstack_outcome *o,
 		       struct jobstack_error *error)
 {
 	static const char *const word[] = {"done", "failed", "lost", "interrupted"};
@@ -219,8 +228,9 @@ static int judge_close(const struct holder *h, const char *stack, const struct j
 			      "was never popped, or the database was set back to a time before the pop", error);
 }
 
-/* Closes one entry that judge_close found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
-static int close_held(struct jobstack *handle, const struct js_stack *s, const struct holder *h,
+/* Closes one entry that judge_close found closable: by a step, or, if it is the last that the pop holds, by the end of
+ * its row.  JOBSTACK_NOTHING: somebody has changed it since it was read; it must be read again. */
+static int close_held(struct jobstack *handle, const struct js_stack *s, const struct entry_state *h,
 		      const struct jobstack_outcome *o, struct jobstack_error *error)
 {
 	struct jobstack_worker *w;
@@ -247,11 +257,11 @@ static int close_all(struct jobstack *handle, const char *stack, const struct jo
 	int status = js_stack_find(handle, stack, &s, error), first = 0, failed = 0;
 
 	for (size_t i = 0; status == 0 && i < n; i++) {
-		struct holder h;
+		struct entry_state h;
 		int result = 2;
 
 		for (unsigned race = 0; status == 0 && result == 2; race++) {
-			status = find_holder(handle, &s, outcomes[i].entry, outcomes[i].attempt, &h, error);
+			status = read_entry_state(handle, &s, outcomes[i].entry, outcomes[i].attempt, &h, error);
 			if (status == 0)
 				result = judge_close(&h, stack, &outcomes[i], error);
 			if (status != 0 || result != 2)
@@ -300,11 +310,11 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
 	struct js_sql sql = {0};
 	struct js_stack s;
-	struct holder h;
+	struct entry_state h;
 	int status;
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
-	JS_TRY(find_holder(handle, &s, entry, attempt, &h, error));
+	JS_TRY(read_entry_state(handle, &s, entry, attempt, &h, error));
 	o.entry = entry;
 	o.attempt = attempt;
 	if (h.outcome >= 0)

@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRIES 9 /* to measure something; the median counts */
-#define LONG_TRIES 3
-#define SHORT_WORK 500 /* less than a millisecond */
-#define LONG 50	       /* times that */
+#define TRIES 9	       /* to measure something; the median counts */
+#define LONG_TRIES 3   /* of long work; the mean counts */
+#define SHORT_WORK 500 /* SHA-256 sums: less than a millisecond */
+#define LONG 50	       /* long work is so many times that */
 
-/* One question; its rows are names and values, or (NAME) values alone. */
+/* What a question needs while its rows come: they are names and values, or, with NAME, values alone. */
 struct facts {
 	struct jobstack *handle;
 	jobstack_fact_fn *fn;
@@ -52,7 +52,7 @@ static void take_fact(void *ctx, const struct js_row *row)
 	report_fact(f, name, row->col[1]);
 }
 
-/* Asks; only a server that is gone is an error. */
+/* Asks one question.  Only a server that is gone is an error: what our rights do not show is left out. */
 static int ask_facts(struct facts *f, const char *name, const char *prefix, const char *statement,
 		     struct jobstack_error *error)
 {
@@ -82,7 +82,7 @@ static int64_t median_time(uint64_t us[TRIES])
 	return (int64_t)us[TRIES / 2];
 }
 
-/* Round trips, with the connection made. */
+/* Measures a round trip on the connection that is there. */
 static int report_round_trip(struct facts *f, struct jobstack_error *error)
 {
 	uint64_t us[TRIES];
@@ -96,11 +96,6 @@ static int report_round_trip(struct facts *f, struct jobstack_error *error)
 	return 0;
 }
 
-static void take_time(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
-}
-
 static int time_work(struct facts *f, uint64_t work, uint64_t *us, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -108,11 +103,12 @@ static int time_work(struct facts *f, uint64_t work, uint64_t *us, struct jobsta
 	js_sql_stmt(&sql, "SET @js_began=SYSDATE(6)");
 	js_sql_stmt(&sql, "DO BENCHMARK(%u,SHA2('jobstack',256))", work);
 	js_sql_stmt(&sql, "SELECT TIMESTAMPDIFF(MICROSECOND,@js_began,SYSDATE(6))");
-	return js_db_query(f->handle->db, &sql, take_time, us, error);
+	return js_db_query(f->handle->db, &sql, js_row_number, us, error);
 }
 
-/* How much longer work takes in the server, because other threads want its processors: a short piece can have one for
- * itself, long ones have to share. */
+/* Measures how much longer work takes in the server, because other threads want its processors.  A short piece of work
+ * can have one for itself; long ones have to share it.  So the shortest time of a short piece is what work costs by
+ * itself. */
 static int report_slowdown(struct facts *f, struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;
@@ -197,7 +193,7 @@ int jobstack_commit_time(struct jobstack *handle, int64_t *us, int64_t *least_us
 		js_sql_stmt(&sql, "DELETE FROM running_limit WHERE stack_id=0");
 		js_sql_stmt(&sql, "SET @js_commit=SYSDATE(6)");
 		js_sql_stmt(&tail, "SELECT TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))");
-		JS_TRY(js_db_transaction(handle->db, &sql, &tail, take_time, &took[i], NULL, error));
+		JS_TRY(js_db_transaction(handle->db, &sql, &tail, js_row_number, &took[i], NULL, error));
 	}
 	*us = median_time(took); /* which sorts them */
 	*least_us = (int64_t)took[0];

@@ -27,6 +27,8 @@
 	"AND t.class<=%u AND (t.class>%u OR (t.class=%u AND t.`rank`>%d) OR (t.class=%u AND t.`rank`=%d AND t.pos>%d))"
 /* clang-format on */
 
+/* The places of a list that count are from lo to hi: pops have taken those before (or, last in first out, after) them.
+ */
 void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uint64_t ids[JS_IDS_MAX])
 {
 	uint64_t lo = js_row_u64(row, col), hi = js_row_u64(row, col + 1);
@@ -66,7 +68,7 @@ static void forget_page(struct js_set_query *q)
 	q->failed = 0;
 }
 
-/* Keeps a set, with a copy of what lies in the row. */
+/* Keeps a set, with a copy of what lies in the row, which is valid only during this call. */
 static void take_set(void *ctx, const struct js_row *row)
 {
 	struct js_set_query *q = ctx;
@@ -97,11 +99,12 @@ static void take_set(void *ctx, const struct js_row *row)
 	q->set[q->rows++] = set;
 }
 
-/* The first and last number of a list, as far as SQL can tell: LEAST keeps a damaged place from overflowing. */
+/* The first and last number of a list, as SQL can read them: LEAST keeps a damaged place from overflowing. */
 #define FIRST_IN_LIST "SUBSTR(t.ids,LEAST(t.lo,999)*11+1,10)"
 #define LAST_IN_LIST "SUBSTR(t.ids,LEAST(t.hi,999)*11+1,10)"
 
-/* Keeps to the sets that may hold entries from low to high. */
+/* Adds the condition that a set may hold entries from low to high.  The numbers of a list are compared as texts: all
+ * have ten upper-case digits, so their order is the same. */
 static void overlap_sql(struct js_sql *sql, const struct js_set_query *q)
 {
 	char low[JS_IDS_WIDTH], high[JS_IDS_WIDTH];

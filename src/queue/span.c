@@ -7,23 +7,40 @@
  * which is cut from above.  So one ascending query serves both, and the primary key gives the order without a sort. (An
  * ORDER BY with a sort was seen to lock every span.)
  *
- * A pop is several statements of one packet.  They pass values on in user variables, which the tail reads at the end:
+ * A pop is several statements of one packet (js_span_pop), in this order:
+ *
+ *   measure_room          only with max_running: how many entries may be claimed
+ *   lock_shard            only of a pop that drew a shard: two reads without a lock, then that span, by its key
+ *   lock_first            the first span of the stack, unless lock_shard has locked one
+ *   count_missing_shards  only of one pop in 17: how many pieces to cut off
+ *   write_claim           the claim's row
+ *   cut_span              the one change of the span: its end moves, or, if all of it is taken, it is deleted
+ *   insert_shards         the pieces that were cut off
+ *
+ * Only one of them locks a span, so a pop holds one row of `span` until its COMMIT.  MariaDB gets IF ... END IF around
+ * what needs a span.  MySQL has no IF outside of stored programs.  It gets all statements, and each of them does
+ * nothing if @js_pos is NULL: the comparison pos=@js_pos is then never true.
+ *
+ * They pass values on in user variables, which the tail reads at the end:
  *
  *   @js_open     in a stack with max_running: how many entries of all its claims are open; then
  *   @js_room     how many more may be claimed.  NULL: this is not known, and nothing is taken.
- *   @js_at       of a pop that looks for a home: the pos of the span that a read without a lock has found; NULL: none
+ *   @js_at       of a pop that drew a shard: the pos of the span that a read without a lock has found; NULL: none
  *   @js_rank     the rank of the span that is locked, or was found
  *   @js_pos      its pos; with the rank it is the key.  NULL: nothing is taken.
- *   @js_left     how many entries it has beside the first.  NULL: no span is locked yet.
+ *   @js_left     its hi-lo: how many entries it has beside the first.  NULL: no span is locked yet.
  *   @js_att, @js_fails, @js_losses   what its entries have in common, and the claim gets, too
  *   @js_ids      its list.  NULL: it is an interval.
  *   @js_from     the first entry that is taken: its number, or its place in the list (a pop of one has the number)
  *   @js_n        how many are taken, if that may be more than one
- *   @js_home     1: the span is long enough that homes may be cut off it
- *   @js_m        how many homes are cut off it
+ *   @js_shard    1: it is a long span that shards may be cut off: an interval, no shard itself, never lost
+ *   @js_m        how many shards are cut off it
  *
- * Set by those that call: @js_w (the worker, where its row is new), @js_t (the number before the first new entry),
- * @js_due (when what goes back is due).  @js_sum counts changed rows for the guard before the COMMIT (db/sql.h).
+ * The callers set: @js_w (the worker, where its row is new), @js_t (the number before the first new entry), @js_due
+ * (when what goes back is due).  @js_sum counts changed rows for the guard before the COMMIT (db/sql.h).
+ *
+ * User variables outlive a packet, and a SELECT ... INTO that finds no row leaves them as they are.  So JS_SPAN_RESET
+ * empties those by which the rest of the pop knows that something was found.
  */
 #include "queue/span.h"
 
@@ -32,7 +49,8 @@
 
 #define DELAY_MOST_US INT64_C(3600000000) /* what doubling leads to at most */
 
-/* The ids column of a list, into TEXT of n * JS_IDS_WIDTH bytes. */
+/* All numbers have the same width.  So SQL finds place I of a list by SUBSTR(ids,I*11+1,10), and LOCATE can't find a
+ * number that only begins inside of another one. */
 void js_span_write_ids(char *text, const uint64_t *ids, size_t n)
 {
 	static const char digit[] = "0123456789ABCDEF";
@@ -64,12 +82,14 @@ int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64
 	return 0;
 }
 
+/* An element begins with its number, so js_num_order compares it with the number that is sought. */
 size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry)
 {
 	return js_array_lower(list, n, size, &entry, js_num_order);
 }
 
-/* Inserts one span with the entries from FIRST to LAST: all of them, or (N of them) those in IDS. */
+/* Inserts one span with the entries from FIRST to LAST: all of them, or (N of them) those in IDS.  As many entries as
+ * there are numbers from FIRST to LAST are an interval, whether IDS names them or not: an interval needs no list. */
 static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, uint64_t first,
 		       uint64_t last, const uint64_t *ids, size_t n)
 {
@@ -99,6 +119,7 @@ void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const stru
 	while (n > 0) {
 		size_t take = n;
 
+		/* without a gap they are one interval, however many they are */
 		if (ids[n - 1] - ids[0] != n - 1 && take > JS_IDS_MAX)
 			take = JS_IDS_MAX;
 		insert_one(sql, stack, span, ids[0], ids[take - 1], ids, take);
@@ -113,6 +134,8 @@ void js_span_insert_range(struct js_sql *sql, const struct js_stack *stack, cons
 	insert_one(sql, stack, span, lo, hi, NULL, hi - lo + 1);
 }
 
+/* The numbers are known to the server only, in @js_t: the packet that takes them from stack.tail inserts the span, too.
+ */
 void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
 		   int64_t push_id)
 {
@@ -123,6 +146,7 @@ void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_cla
 	js_sql_stmt(sql, ",@js_t+1,@js_t+%u,1,0,0,%n)", n, push_id);
 }
 
+/* Returns the longest delay that js_span_delay doubles to. */
 static int64_t longest_delay(const struct js_stack *stack)
 {
 	return stack->retry_delay_us > DELAY_MOST_US ? stack->retry_delay_us : DELAY_MOST_US;
@@ -134,6 +158,8 @@ int64_t js_span_delay(const struct js_stack *stack, uint32_t fails)
 
 	for (uint32_t i = 0; i < fails && us < DELAY_MOST_US; i++)
 		us = 2 * us < DELAY_MOST_US ? 2 * us : DELAY_MOST_US;
+	/* from three quarters to five quarters of it, by the clock: entries that failed together do not come back
+	 * together */
 	return us - us / 4 + (us / 2 > 0 ? jobstack_now_us() % (us / 2) : 0);
 }
 
@@ -145,28 +171,31 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack)
 
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 {
-	/* by the index on due: the other one would lock all waiting spans */
+	/* By the index on due: a walk along the primary key would lock all waiting spans.  With the class the key
+	 * changes, so the span moves to its place among the ready ones, which its rank and pos give. */
 	js_sql_add(sql, "UPDATE span FORCE INDEX(span_due) SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ",
 		   stack->id);
 	js_span_due_sql(sql, stack);
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
-/* Only the pops that draw the last home (one in 17) make new homes.  If that home does not exist, such a pop takes the
- * long span, and cuts the missing homes off it. */
-static int makes_homes(const struct js_pop *pop)
+/* Returns whether this pop makes new shards: only those do that draw the last one, one in 17.  While shards are
+ * missing, there is none at that place, so such a pop is led to the long span anyway (find_shard), and holds the row
+ * that it cuts the missing shards off.  If every pop counted shards, all of them would pay for that. */
+static int makes_shards(const struct js_pop *pop)
 {
-	return pop->homes > 0 && pop->home == pop->homes - 1;
+	return pop->shards > 0 && pop->shard == pop->shards - 1;
 }
 
-/* Returns, as SQL, how many entries are taken. */
+/* Returns, as SQL, how many entries are taken: of a pop of one entry a constant. */
 static const char *taken_n(const struct js_pop *pop)
 {
 	return pop->k == 1 ? "1" : "@js_n";
 }
 
-/* Deletes the span if all of it is taken.  Where there are no blocks, a claim's row was changed just before (REUSED):
- * that it exists is checked here, since one more statement would cost more. */
+/* Deletes the span if all of it is taken.  REUSED: the statement before it, in a server without blocks, has written the
+ * claim into the row of a closed one.  ROW_COUNT() is that statement's, so this one is also the guard that the row
+ * exists: if it does not, 0 - 1 is out of range.  A guard of its own would cost a statement in each step. */
 static void delete_used_up(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, unsigned only,
 			   int reused)
 {
@@ -177,7 +206,9 @@ static void delete_used_up(struct js_sql *sql, const struct js_stack *stack, con
 	js_sql_stmt(sql, reused ? "+(CAST(ROW_COUNT()>=1 OR @js_pos IS NULL AS UNSIGNED)-1)" : "");
 }
 
-/* Cuts what is taken off the span that is locked; of a pop that makes homes also the @js_m pieces behind it. */
+/* Cuts what is taken off the span that is locked; of a pop that makes shards also the @js_m pieces behind it.  In a
+ * block, the statement that runs changes exactly one row.  Without blocks both are sent: if the DELETE has removed the
+ * span, the UPDATE finds none; else the DELETE has found none. */
 static void cut_span(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_piece(sql, pop->k == 1 ? "IF @js_left<1 THEN " : "IF @js_left<@js_n THEN ");
@@ -187,8 +218,8 @@ static void cut_span(struct js_sql *sql, const struct js_stack *stack, const str
 	js_sql_piece(sql, "ELSE ");
 	js_sql_add(sql, stack->lifo ? "UPDATE span SET hi=hi-" : "UPDATE span SET lo=lo+");
 	js_sql_add(sql, taken_n(pop));
-	if (makes_homes(pop))
-		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_HOME_POPS * pop->k));
+	if (makes_shards(pop))
+		js_sql_add(sql, "+@js_m*%u", (uint64_t)(JS_SPAN_SHARD_POPS * pop->k));
 	js_sql_stmt(sql, " WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos", stack->id);
 	js_sql_count(sql, 0);
 	js_sql_piece(sql, "END IF;");
@@ -214,8 +245,9 @@ void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint
 #define CLAIM_VALUE(name, value) "," value
 #define CLAIM_SET(name, value) "," name "=" value
 
-/* The claim's row: a new one, or that of a claim that this transaction has closed.  In plain packets, where there is no
- * IF, the statement also comes in a pop that took nothing. */
+/* The claim's row: a new one, or that of a claim that this transaction has closed, which is then changed instead of
+ * deleted.  ONLY: for which kind of server.  Without blocks there is no IF, so the statement itself must do nothing in
+ * a pop that took nothing. */
 static void write_claim(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop, unsigned only)
 {
 	int blocks = only == JS_SQL_BLOCKS;
@@ -240,6 +272,8 @@ static void write_claim(struct js_sql *sql, const struct js_stack *stack, const 
 	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
 }
 
+/* @js_state only takes the value in: a SELECT without INTO would be answered with a row.  On a cluster the lock is
+ * backed by a change of the row (DESIGN.md, "Clusters"). */
 void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 {
 	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM running_limit WHERE stack_id=%u FOR UPDATE", stack->id);
@@ -248,9 +282,10 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_count(sql, 1);
 }
 
-/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  It takes
- * two reads, because a subquery that is killed may leave only a part of the sum, without an error.  If the second read
- * does nothing, @js_room stays NULL, and nothing is taken. */
+/* Computes @js_room.  While the row in `running_limit` is locked, no other pop adds to this count.  It takes two reads,
+ * because a subquery that is killed may leave only a part of the sum, without an error: then too much would be claimed.
+ * If the first read is skipped, the guard of the sum notices.  If the second one does nothing, @js_room stays NULL, and
+ * nothing is taken.  Both counts are signed, because a limit that was lowered is below what is open. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql, "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",
@@ -262,7 +297,11 @@ static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_
 		    (uint64_t)k, stack->id);
 }
 
-/* Begins the SELECT that reads the span to be locked into the variables; the caller adds which span that is. */
+/* Begins the SELECT that reads the span to be locked into the variables; the caller adds which span that is.  A pop of
+ * one entry computes its number here, so that the tail can join its datapath; a longer one keeps the list.
+ *
+ * With FRESH, a span whose entries were lost before is locked but not taken: its pos and first entry become NULL.  So
+ * the pop does not go past it to a later span, which would change the order. */
 static void read_span_into(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	const char *end = stack->lifo ? "hi" : "lo", *fresh = pop->fresh ? "IF(losses>0,NULL," : "(";
@@ -278,26 +317,30 @@ static void read_span_into(struct js_sql *sql, const struct js_stack *stack, con
 		js_sql_add(sql, end);
 		js_sql_add(sql, "*11+1,10),16,10) AS UNSIGNED)))");
 	} else {
-		/* an entry that was lost before is claimed alone, so that its neighbours are not lost with it */
+		/* An entry that was lost before is claimed alone, so that its neighbours are not lost with it.  A
+		 * last-in-first-out span is cut from above, so what is taken begins as far below its end as it is
+		 * long. */
 		js_sql_add(sql, stack->lifo ? "hi+1-LEAST(%u,hi-lo+1,IF(losses>0,1,%u)" : "lo", (uint64_t)pop->k,
 			   (uint64_t)pop->k);
 		js_sql_add(sql, !stack->lifo ? ")" : stack->limited ? ",@js_room))" : "))");
 		js_sql_add(sql, ",ids,LEAST(%u,hi-lo+1,IF(losses>0,1,%u)", (uint64_t)pop->k, (uint64_t)pop->k);
 		js_sql_add(sql, stack->limited ? ",@js_room)" : ")");
 	}
-	if (makes_homes(pop))
-		js_sql_add(sql, ",home=0 AND ids IS NULL AND losses=0");
+	if (makes_shards(pop))
+		js_sql_add(sql, ",shard=0 AND ids IS NULL AND losses=0");
 	js_sql_add(sql, " INTO @js_rank,@js_pos,@js_left,@js_att,@js_fails,@js_losses,@js_from");
 	js_sql_add(sql, pop->k == 1 ? "" : ",@js_ids,@js_n");
-	js_sql_add(sql, makes_homes(pop) ? ",@js_home" : "");
+	js_sql_add(sql, makes_shards(pop) ? ",@js_shard" : "");
 	js_sql_add(sql, " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ", stack->id);
 }
 
-/* Locks the first span (or the last one) of an open stack, unless a home was found. */
+/* Locks the first span of an open stack (with FRESH 2 the last one), unless lock_shard has locked one.  The state of
+ * the stack is asked for in the same statement: a pop that begins after a pause takes nothing.  So is max_running, of
+ * which this worker may not know yet: it has not locked the row in `running_limit`, and must take nothing. */
 static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	read_span_into(sql, stack, pop);
-	if (pop->home < pop->homes)
+	if (pop->shard < pop->shards)
 		js_sql_add(sql, "@js_left IS NULL AND ");
 	js_sql_add(sql,
 		   stack->limited
@@ -307,19 +350,21 @@ static void lock_first(struct js_sql *sql, const struct js_stack *stack, const s
 	js_sql_stmt(sql, pop->fresh > 1 ? " DESC,pos DESC LIMIT 1 FOR UPDATE" : ",pos LIMIT 1 FOR UPDATE");
 }
 
-/* The spans among which pops spread: homes, and lists whose entries were never lost. */
-#define FITS "(home=1 OR (ids IS NOT NULL AND losses=0))"
+/* The spans that a pop may take by their place in the rank: shards, and lists whose entries were never lost.  Entries
+ * that were lost before are claimed one at a time. */
+#define FITS "(shard=1 OR (ids IS NOT NULL AND losses=0))"
 #define FIRST_RANK                                                                                                     \
 	"(SELECT `rank` FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 ORDER BY `rank`,pos LIMIT 1)"
 #define OF_FIRST_RANK " FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND `rank`=" FIRST_RANK " "
 
-/* Finds the span of the first rank with the number drawn.  If that one does not match FITS, finds the first of the rank
- * that does not.  These reads take no locks (a SET with a subquery would). */
-static void find_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Finds the span at the place that was drawn, in the first rank.  If there is none, or it does not match FITS, finds
+ * the first of the rank that does not match: usually the long span.  These reads take no locks (a SET with a subquery
+ * would). So what they find may be gone when it is to be locked. */
+static void find_shard(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_stmt(sql,
 		    "SELECT `rank`,IF(" FITS ",pos,NULL) INTO @js_rank,@js_at" OF_FIRST_RANK "ORDER BY pos LIMIT %u,1",
-		    stack->id, stack->id, (uint64_t)pop->home);
+		    stack->id, stack->id, (uint64_t)pop->shard);
 	js_sql_piece(sql, "IF @js_at IS NULL THEN ");
 	js_sql_stmt(sql,
 		    "SELECT `rank`,pos INTO @js_rank,@js_at" OF_FIRST_RANK "AND @js_at IS NULL AND NOT " FITS
@@ -328,10 +373,11 @@ static void find_home(struct js_sql *sql, const struct js_stack *stack, const st
 	js_sql_piece(sql, "END IF;");
 }
 
-/* Locks the span that was found, by its key.  If it is gone, nothing is locked. */
-static void lock_home(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Locks the span that was found, by its key.  If it is gone, nothing is locked, @js_left stays NULL, and lock_first
+ * follows.  It may also have been replaced by another span with that key, which is as good. */
+static void lock_shard(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	find_home(sql, stack, pop);
+	find_shard(sql, stack, pop);
 	read_span_into(sql, stack, pop);
 	js_sql_stmt(sql,
 		    "`rank`=@js_rank AND pos=@js_at AND (SELECT state FROM stack WHERE stack_id=%u AND max_running IS "
@@ -339,35 +385,38 @@ static void lock_home(struct js_sql *sql, const struct js_stack *stack, const st
 		    stack->id);
 }
 
-/* Computes @js_m: as many homes as the first rank lacks, if the span is long enough for them. */
-static void count_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Computes @js_m: as many shards as the first rank lacks, if the span is long enough for them.  Only the first spans of
+ * the rank are counted, twice as many as there can be shards: a rank of a million lists must cost no more. */
+static void count_missing_shards(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	const char *n = taken_n(pop);
 
-	js_sql_add(sql, "SELECT IF(@js_home AND @js_left>");
+	js_sql_add(sql, "SELECT IF(@js_shard AND @js_left>");
 	js_sql_add(sql, n);
-	js_sql_add(sql, ",GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_left-", (int64_t)pop->homes);
+	js_sql_add(sql, ",GREATEST(0,LEAST(%d-CAST(COALESCE(SUM(fit),0) AS SIGNED),(@js_left-", (int64_t)pop->shards);
 	js_sql_add(sql, n);
 	js_sql_stmt(sql,
 		    ") DIV %u)),0) INTO @js_m FROM (SELECT " FITS
 		    " AS fit FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND "
 		    "`rank`=@js_rank ORDER BY pos LIMIT %u) f",
-		    (uint64_t)(JS_SPAN_HOME_POPS * pop->k), stack->id, (uint64_t)(2 * pop->homes));
+		    (uint64_t)(JS_SPAN_SHARD_POPS * pop->k), stack->id, (uint64_t)(2 * pop->shards));
 }
 
-/* Inserts @js_m homes: the pieces behind what is taken.  (A long span is an interval, so these are intervals, too.) */
-static void insert_pieces(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+/* Inserts @js_m shards: the pieces behind what is taken.  A long span is an interval of a first-in-first-out stack, so
+ * these are intervals, too, and the pos of each is its highest number.  Their keys are lower than that of the long
+ * span, so they come before it, in their order. */
+static void insert_shards(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
-	uint64_t each = JS_SPAN_HOME_POPS * pop->k;
+	uint64_t each = JS_SPAN_SHARD_POPS * pop->k;
 
 	js_sql_piece(sql, "IF @js_m>0 THEN ");
 	js_sql_add(sql,
-		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,home) SELECT "
+		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,shard) SELECT "
 		   "%u,0,@js_rank,lo+%u,lo,lo+%u,@js_att,@js_fails,0,1 FROM (SELECT @js_from+",
 		   stack->id, each - 1, each - 1);
 	js_sql_add(sql, taken_n(pop));
 	js_sql_add(sql, "+i*%u AS lo,i FROM (SELECT 0 AS i", each);
-	for (unsigned i = 1; i < pop->homes; i++)
+	for (unsigned i = 1; i < pop->shards; i++)
 		js_sql_add(sql, " UNION ALL SELECT %u", (uint64_t)i);
 	js_sql_stmt(sql, ") n) p WHERE @js_pos IS NOT NULL AND i<@js_m");
 	js_sql_piece(sql, "END IF;");
@@ -377,23 +426,24 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 {
 	if (stack->limited)
 		measure_room(sql, stack, pop->k);
-	if (pop->home < pop->homes)
-		lock_home(sql, stack, pop);
+	if (pop->shard < pop->shards)
+		lock_shard(sql, stack, pop);
 	js_sql_piece(sql, "IF @js_left IS NULL THEN ");
 	lock_first(sql, stack, pop);
 	js_sql_piece(sql, "END IF;IF @js_pos IS NOT NULL THEN ");
-	if (makes_homes(pop))
-		count_pieces(sql, stack, pop);
+	if (makes_shards(pop))
+		count_missing_shards(sql, stack, pop);
 	write_claim(sql, stack, pop, JS_SQL_BLOCKS);
 	if (pop->reused != 0)
 		js_sql_count(sql, 1);
 	write_claim(sql, stack, pop, JS_SQL_SINGLE);
 	cut_span(sql, stack, pop);
-	if (makes_homes(pop))
-		insert_pieces(sql, stack, pop);
+	if (makes_shards(pop))
+		insert_shards(sql, stack, pop);
 	js_sql_piece(sql, "ELSE ");
 	js_sql_only(sql, JS_SQL_BLOCKS);
 	js_sql_stmt(sql, "SET @js_sum=@js_sum+1"); /* in place of the row that the cut would have counted */
+	/* nothing was taken, so the row of the closed claim, which was left for the pop, goes after all */
 	if (pop->reused != 0) {
 		js_span_delete_claim(sql, stack, pop->worker, pop->reused);
 		js_sql_stmt(sql, " AND @js_pos IS NULL");

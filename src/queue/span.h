@@ -37,8 +37,9 @@ void js_span_insert_range(struct js_sql *sql, const struct js_stack *stack, cons
 void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
 		   int64_t push_id);
 
-/* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an
- * hour (or the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
+/* Returns the delay before the next try of an entry that had failed FAILS times before this failure: the stack's,
+ * doubled with each failure, at most an hour (or the stack's own, if that is longer), and up to a quarter more or less,
+ * so that retries do not all come at once. */
 int64_t js_span_delay(const struct js_stack *stack, uint32_t fails);
 
 /* Adds (to the last statement) the condition that a waiting span is due.  One that is due later than any delay can be
@@ -48,13 +49,13 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack);
 /* Adds a statement that makes due waiting spans ready, at most a hundred. */
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 
-/* A pop: K entries for the claim CLAIM_NO of WORKER (0: of @js_w). */
+/* A pop. */
 struct js_pop {
-	size_t k;
-	uint64_t worker, claim_no;
-	size_t fresh;	/* as in jobstack_step */
-	unsigned homes; /* with so many homes in the first rank; 0: from the first span, in order */
-	unsigned home;	/* from this one, from 0; HOMES: in order */
+	size_t k;		   /* entries to claim at most */
+	uint64_t worker, claim_no; /* whose claim they become: WORKER 0 is the worker @js_w */
+	size_t fresh;		   /* as in jobstack_step */
+	unsigned shards; /* how many shards the first rank is to have; 0: the pop takes the first span, in order */
+	unsigned shard;	 /* the place that was drawn, from 0; if it is SHARDS, the pop takes the first span */
 	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
 	 * If nothing is taken, the row is deleted. */
 	uint64_t reused;
@@ -64,11 +65,12 @@ struct js_pop {
  * the span in place (one, if they were lost before).  The variables that js_span_taken_sql reads are set.  A SET
  * statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an earlier packet left.
  *
- * Homes: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
- * different spans of the first rank: lists, and pieces that were cut off its first other span by a pop that found fewer
- * than HOMES of both.  A piece is enough for JS_SPAN_HOME_POPS pops. */
-#define JS_SPAN_HOMES 16
-#define JS_SPAN_HOME_POPS 32
+ * Shards: under a binary log a pop holds its span until its group is synced, and the next one waits.  So pops go to
+ * different spans of the first rank.  These are lists, and shards: pieces that were cut off a long span, by a pop that
+ * found fewer than SHARDS lists and shards.  A shard is enough for JS_SPAN_SHARD_POPS pops.  DESIGN.md, "Shards",
+ * explains what that does to the order. */
+#define JS_SPAN_SHARDS 16
+#define JS_SPAN_SHARD_POPS 32
 #define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL,@js_m=0,@js_room=NULL"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
 
@@ -91,8 +93,8 @@ void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint
  * what they took is an interval. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop);
 
-/* The place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's number
- * (uint64_t), ascending. */
+/* Returns the place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's
+ * number (uint64_t), ascending. */
 size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry);
 
 /* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */

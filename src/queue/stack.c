@@ -74,6 +74,7 @@ int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_erro
 	X(named, "named IS NOT NULL", FLAG) X(limited, "max_running IS NOT NULL", FLAG)
 /* clang-format on */
 
+/* id 0: there is no such stack. */
 static void take_stack(void *ctx, const struct js_row *row)
 {
 	struct js_stack *to = ctx;
@@ -142,7 +143,7 @@ int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *st
 	return status;
 }
 
-/* The %x of an origin as it is stored. */
+/* An origin as it is stored: of the bytes %x the SHA-256, which fits a unique key. */
 #define ORIGIN "UNHEX(SHA2(%x,256))"
 
 int js_stack_check_new(const char *name, struct jobstack_error *error)
@@ -155,6 +156,8 @@ int js_stack_check_new(const char *name, struct jobstack_error *error)
 		name);
 }
 
+/* The unique keys of name and origin decide between two who make a stack at the same moment.  With IGNORE the loser
+ * gets no error, but reads the stack that is there, and finds out whether it has the origin that was asked for. */
 int js_stack_make(struct jobstack *handle, const char *name, const struct jobstack_push_options *options,
 		  struct js_stack *stack, struct jobstack_error *error)
 {
@@ -220,8 +223,8 @@ int jobstack_of_origin(struct jobstack *handle, struct jobstack_bytes origin, co
 }
 
 struct pushed_by {
-	char *account;
-	uint64_t entry, last;
+	char *account;	      /* 256 bytes */
+	uint64_t entry, last; /* the entry that is asked about; the last one of its range */
 	int found;
 };
 
@@ -236,7 +239,8 @@ static void take_pushed_by(void *ctx, const struct js_row *row)
 	(void)snprintf(p->account, 256, "%s", js_row_u64(row, 2) ? "" : row->col[1]);
 }
 
-/* By the primary key of push_range, whose rows don't overlap. */
+/* The primary key of push_range serves it: its rows don't overlap, so the one with the highest `lo` up to the entry is
+ * the only one that can hold it. */
 int jobstack_pushed_by(struct jobstack *handle, const char *stack, uint64_t entry, char account[256], uint64_t *last,
 		       struct jobstack_error *error)
 {
@@ -260,7 +264,8 @@ struct status_call {
 	int found, stopped;
 };
 
-/* Of a stack s, its spans p, claims c and workers w. */
+/* Of a stack s, its spans p, claims c and live workers w.  slot_us, which comes before these, is the time that the
+ * slots of workers with entries have had: `ended` divided by it is the rate of a slot. */
 /* clang-format off */
 #define STATUS_COLUMNS(X)                                                                                              \
 	X(stack_id, "s.stack_id", U64) X(stack, "s.name", TEXT) X(state, "s.state", U32) X(pushed, "s.pushed", U64)    \
@@ -277,6 +282,8 @@ struct status_call {
 	X(cancelled, "s.cancelled", U64) X(strict_order, "s.popping_order>0", U64)
 /* clang-format on */
 
+/* Of a stack that is cancelled or being dropped, nothing is ready or waiting any more: what is left in its spans is
+ * shown as cancelled. */
 static void take_status(void *ctx, const struct js_row *row)
 {
 	struct status_call *call = ctx;
@@ -309,6 +316,8 @@ static void add_stack_condition(struct js_sql *sql, const char *stack)
 		js_sql_add(sql, " AND stack_id=(SELECT stack_id FROM stack WHERE name=%s)", stack);
 }
 
+/* One SELECT, so that all numbers belong to one moment.  A stack's own counters have what ended workers did; those of
+ * live workers are added here.  They are sums over intervals, so the depth of a stack does not matter. */
 int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
 		    struct jobstack_error *error)
 {

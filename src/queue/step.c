@@ -1,18 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The worker's life in the ledger: its steps and its end.  Promises: each step is one transaction behind the fence (a
- * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
- * by a guess; a worker that was declared dead changes nothing any more.
+ * A worker's steps: each closes what has ended, claims what comes next, and is a heartbeat.  Promises: a step is one
+ * transaction behind the fence (a compare-and-set on the worker's own row); a step whose reply was lost is settled by
+ * the same compare-and-set (settle.c), never by a guess; a worker that was declared dead changes nothing any more.
+ *
+ * The packet, in the lock order:
+ *
+ *   1. the fence: UPDATE of the worker's row, and a guard; the list of closed attempts is stored with it
+ *   2. with max_running: the row in `running_limit` is locked
+ *   3. what was closed: claims, attempts, set_aside
+ *   4. the pop: a span is locked and cut, and the claim is written
+ *   5. spans for entries that go back
+ *   6. COMMIT; then, in the same packet, reads: what was popped, and the stack's policy
+ *
+ * What a try can lead to, and what follows:
+ *
+ *   committed            the popped entries are taken from the reply
+ *   JS_DB_GUARD          the fence stopped it: js_worker_settle finds out whether an earlier try had been committed.
+ *                        If so, the popped entries are read from the database; if not, the worker is fenced.
+ *   JS_DB_DUPLICATE      a damaged ledger: again, without the outcomes that are there already (js_worker_skip)
+ *   no answer            the step is unsettled: only the very same step may follow
  */
 #include "queue/worker.h"
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "queue/batch.h"
 #include "queue/closed.h"
 #include "queue/running.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +42,9 @@
 #define LOCK_WAIT_S 5
 /* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
+/* Pops use shards from this many workers and this commit time on: below that, pops seldom wait for each other. */
+#define SHARDS_FROM 4
+#define SLOW_COMMIT_US 1000
 
 /* A step that is under way: what it is made of, and what its tail brings. */
 struct stepping {
@@ -33,18 +53,19 @@ struct stepping {
 	size_t fresh; /* as in jobstack_step */
 	struct js_closing closing;
 	struct js_pop pop;
-	struct js_claim_sums sums;
-	struct js_buf running; /* the column */
-	struct js_closed_list closed;
+	struct js_claim_sums sums;    /* what it adds to the worker's counters */
+	struct js_buf running;	      /* the column's new value; without data it stays as it is */
+	struct js_closed_list closed; /* the attempts that it closes */
 	struct js_sql sql, tail;
 	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
-	struct jobstack_step_report *report;
-	struct js_claim *claim;
-	struct jobstack_batch *batch;
-	int memory, damaged; /* there was no memory for the claim; its list can't be read */
+	struct jobstack_step_report *report;	     /* the caller's; may be NULL */
+	struct js_claim *claim;			     /* what was popped; NULL: nothing */
+	struct jobstack_batch *batch;		     /* the caller's; its datapaths */
+	int memory, damaged;			     /* there was no memory for the claim; its list can't be read */
 };
 
-static void take_taken(struct stepping *s, const struct js_row *row)
+/* Reads the row of js_span_taken_sql: what the pop took, and the stack's state, which comes with every pop. */
+static void take_popped(struct stepping *s, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
@@ -73,6 +94,7 @@ static void take_taken(struct stepping *s, const struct js_row *row)
 		js_batch_add(s->batch, to, row->col[10], row->col[11], row->len[11]);
 }
 
+/* What the caller is told of the stack; DUE: retries are due, which jobstack_promote would make ready. */
 static struct jobstack_step_report report_of(const struct js_stack *stack, int due)
 {
 	return (struct jobstack_step_report){
@@ -96,17 +118,23 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
 	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
 		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
-	X(can_have_homes, "@@log_bin AND popping_order=0", FLAG)                                                       \
+	X(can_shard, "@@log_bin AND popping_order=0", FLAG)                                                       \
 	X(took_us, "TIMESTAMPDIFF(MICROSECOND,@js_commit,SYSDATE(6))", I64)
 /* clang-format on */
 
-/* Updates what depends on the last reading of the policy: the mean time of a commit, and the number of homes. */
-static void note_server(struct jobstack_worker *w)
+/* Updates what depends on the last reading of the policy: the mean time of a commit, of which a new reading makes a
+ * quarter, and the number of shards.  There are none in a stack with a limit, whose pops wait for the row in
+ * `running_limit` anyway, and none on a cluster, which has no user locks. */
+static void note_commit_time(struct jobstack_worker *w)
 {
 	w->commit_us = w->commit_us == 0 ? w->took_us : w->commit_us + (w->took_us - w->commit_us) / 4;
-	js_homes_count(w);
+	w->shards = w->can_shard && !w->stack.limited && w->workers >= SHARDS_FROM && w->commit_us >= SLOW_COMMIT_US &&
+				    js_db_has_user_locks(w->handle->db)
+			    ? JS_SPAN_SHARDS
+			    : 0;
 }
 
+/* Reads the policy, which the worker keeps until the next reading. */
 static void take_stack_row(struct stepping *s, const struct js_row *row)
 {
 	struct jobstack_worker *to = s->w;
@@ -115,14 +143,15 @@ static void take_stack_row(struct stepping *s, const struct js_row *row)
 
 	to->policy_us = jobstack_now_us();
 	POLICY_COLUMNS(JS_COLUMN_READ)
-	note_server(to);
+	note_commit_time(to);
 	(void)snprintf(stack->cwd, sizeof(stack->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
 	(void)snprintf(to->kills, sizeof(to->kills), "%s", row->col[2] == NULL ? "" : row->col[2]);
 	if (s->report != NULL)
 		*s->report = report_of(stack, js_row_u64(row, 1) != 0);
 }
 
-static void take_step(void *ctx, const struct js_row *row)
+/* Each try of a packet begins with ROW NULL: what an earlier try brought is forgotten. */
+static void take_step_row(void *ctx, const struct js_row *row)
 {
 	struct stepping *s = ctx;
 
@@ -135,7 +164,7 @@ static void take_step(void *ctx, const struct js_row *row)
 	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
 		take_stack_row(s, row);
 	else if (s->taken_stmt != 0 && row->stmt == s->taken_stmt)
-		take_taken(s, row);
+		take_popped(s, row);
 	else if (s->taken_stmt != 0 && row->stmt == s->entry_stmt && s->claim != NULL && !s->memory)
 		js_batch_add(s->batch, s->claim, row->col[0], row->col[1], row->len[1]);
 }
@@ -143,23 +172,29 @@ static void take_step(void *ctx, const struct js_row *row)
 /* Where the list of closed attempts goes, for the stream.  If the column of the worker's row has space, it is appended
  * there.  Else the column and the list move to a row of the table `closed`.  A list that is longer than the column goes
  * to the table alone.  So does that of a worker that was loaded, because the length of its column is not known. */
-static int goes_alone(const struct stepping *s)
+static int list_goes_alone(const struct stepping *s)
 {
 	return s->w->born_us < 0 || s->closed.text.len > JS_CLOSED_COLUMN;
 }
 
-static int fits_row(const struct stepping *s)
+/* Only this worker appends to the column, so closed_len is what it holds, or more if a reader has emptied it. */
+static int list_fits_row(const struct stepping *s)
 {
-	return !goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
+	return !list_goes_alone(s) && s->w->closed_len + s->closed.text.len <= JS_CLOSED_COLUMN;
 }
 
-/* The fence: the first change of every step, and its guard. */
+/* The fence: the first change of every step, and its guard.  The row is ours only as long as token and seq are those of
+ * our last step, and nobody has ended it.  A recovery sets `ended`; a step of ours that arrives later matches nothing,
+ * and the guard stops the packet before it has changed anything.  The UPDATE also locks the row, so a recovery that
+ * begins now waits for this step, and then finds another seq.
+ *
+ * All that the step changes in the row is in this one statement: it is written once, and to a binary log once. */
 static void step_fence_sql(struct stepping *s)
 {
 	const struct jobstack_worker *w = s->w;
 	const struct js_buf *closed = &s->closed.text;
 	struct js_sql *sql = &s->sql;
-	int moves = closed->len > 0 && !fits_row(s) && !goes_alone(s);
+	int moves = closed->len > 0 && !list_fits_row(s) && !list_goes_alone(s);
 
 	if (moves)
 		js_closed_take_sql(sql, w->id);
@@ -173,7 +208,7 @@ static void step_fence_sql(struct stepping *s)
 	if (moves)
 		js_sql_add(sql, ",closed=NULL");
 	else if (closed->len > 0 &&
-		 !goes_alone(s)) /* SET works from left to right: first `oldest`, which looks at `closed` */
+		 !list_goes_alone(s)) /* SET works from left to right: first `oldest`, which looks at `closed` */
 		js_sql_add(sql, ",oldest=IF(closed IS NULL,%u,LEAST(oldest,%u)),closed=CONCAT_WS('',closed,%x)",
 			   s->closed.oldest, s->closed.oldest, (const void *)closed->data, closed->len);
 	if (closed->len > 0)
@@ -184,30 +219,43 @@ static void step_fence_sql(struct stepping *s)
 		js_sql_add(sql, ",token=%k", w->next);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
-	if (closed->len > 0 && !fits_row(s))
+	if (closed->len > 0 && !list_fits_row(s))
 		js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
 	sql->text.failed |= closed->failed;
 }
 
-static void ask_for_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
+/* Names the user lock that this pop takes first: by its shard, so that pops of one span queue up for one lock; else by
+ * the worker's number. */
+static void add_user_lock(const struct jobstack_worker *w, const struct js_pop *pop, struct js_sql *sql)
 {
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
 
 	if (w->workers > CROWD)
-		js_sql_user_lock(sql, w->stack.id, 1 + (w->homes > 0 ? pop->home : w->id) % LOCKS,
+		js_sql_user_lock(sql, w->stack.id, 1 + (w->shards > 0 ? pop->shard : w->id) % LOCKS,
 				 quarter < 1		 ? 1
 				 : quarter < LOCK_WAIT_S ? (unsigned)quarter
 							 : LOCK_WAIT_S);
 }
 
-/* The pop of this step. */
+/* Draws the shard of POP, independently of other draws and workers: one of shards + 1 numbers, of which the highest one
+ * means the first span, in order, and the one below it that the pop may make shards. */
+static void draw_shard(struct jobstack_worker *w, struct js_pop *pop)
+{
+	if (w->seed == 0)
+		w->seed = w->id * 2654435761u + 88172645463325252u;
+	pop->shards = w->shards;
+	pop->shard = w->shards > 0 ? (unsigned)js_num_jitter(&w->seed, w->shards + 1) : 0;
+}
+
+/* Decides how this step pops, and under which number its claim will be found.  A new claim has the number seq + 1,
+ * which is this step's own and never comes again; one in the row of a closed claim keeps that claim's number. */
 static void plan_pop(struct stepping *s)
 {
 	struct jobstack_worker *w = s->w;
 	struct js_pop *pop = &s->pop;
 
 	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh};
-	js_homes_draw(w, pop);
+	draw_shard(w, pop);
 	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
 	 * that is repeated must look for its claim where the first try may have written it. */
 	if (!w->unsettled)
@@ -216,7 +264,8 @@ static void plan_pop(struct stepping *s)
 	pop->claim_no = pop->reused != 0 ? pop->reused : w->seq + 1;
 }
 
-/* Writes the step's packet and tail; with POLICY the tail reads the policy. */
+/* Writes the step's packet and tail; with POLICY the tail reads the policy.  The tail is read after the COMMIT, so no
+ * lock is held meanwhile.  Its statements are numbered on from the packet's (js_db_transaction). */
 static int step_sql(struct stepping *s, int policy, struct jobstack_error *error)
 {
 	const struct jobstack_worker *w = s->w;
@@ -228,7 +277,7 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 	js_claim_close_sql(&s->closing, sql);
 	if (s->k > 0) {
 		js_span_pop(sql, &w->stack, &s->pop);
-		ask_for_lock(w, &s->pop, sql);
+		add_user_lock(w, &s->pop, sql);
 	}
 	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
 	if (policy)
@@ -251,87 +300,12 @@ static int step_sql(struct stepping *s, int policy, struct jobstack_error *error
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------- a step that was stopped */
-
-/* What the database has under a worker's number. */
-struct own_row {
-	uint64_t seq;
-	int64_t born_us;
-	int found, ended, token, next; /* its token is ours; it is the one that our step or end sets */
-	int stack;		       /* the stack is there */
-};
-
-/* Of a worker w, if it exists; the two %k are the tokens. */
-/* clang-format off */
-#define OWN_COLUMNS(X)                                                                                                 \
-	X(found, "w.seq IS NOT NULL", FLAG) X(seq, "w.seq", U64) X(ended, "w.ended IS NOT NULL", FLAG)                 \
-	X(born_us, "w.started", TIME) X(token, "w.token=%k", FLAG) X(next, "w.token=%k", FLAG)
-#define OWN_QUERY                                                                                                      \
-	"SELECT s.stack_id IS NOT NULL" OWN_COLUMNS(JS_COLUMN_NAME) " FROM (SELECT 1) one "                            \
-	"LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u"
-/* clang-format on */
-
-static void take_own_row(void *ctx, const struct js_row *row)
-{
-	struct own_row *to = ctx;
-	unsigned c = 1;
-
-	*to = (struct own_row){.born_us = -1};
-	if (row == NULL)
-		return;
-	to->stack = js_row_u64(row, 0) != 0;
-	OWN_COLUMNS(JS_COLUMN_READ)
-}
-
-/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
- * confirmed: the row is gone within the lease, before anybody could have given it up and pruned it, or is another
- * worker's, or its seq is lower. */
-static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
-{
-	if (!row->found)
-		return jobstack_now_us() < w->deadline_us;
-	return row->born_us != w->born_us || row->seq < w->seq;
-}
-
-/* Says why the fence stopped a worker that this process has begun: returns 1 if others have declared it dead, or an
- * error. */
-static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
-{
-	if (!row->stack)
-		return js_stack_refuse_gone(w->stack.name, error);
-	if (row->found && row->token && !row->ended && row->born_us == w->born_us && row->seq == w->seq)
-		return js_error_set(error, JOBSTACK_ENODB,
-				    "the database killed the step of worker %" PRIu64 " again and again", w->id);
-	if (was_set_back(w, row))
-		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it no longer has %sworker %" PRIu64,
-				    row->found && row->born_us == w->born_us ? "the last updates of " : "", w->id);
-	if (!row->found)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the database no longer has worker %" PRIu64
-				    ": its lease was lost and its row was pruned, or the database "
-				    "was set back",
-				    w->id);
-	return JOBSTACK_NOTHING;
-}
-
-/* After a guard has stopped a step of W, or with ENDING its end.  LOST: the reply to an earlier try was lost.  Returns
- * 0 if that try had been committed, and 1 if W is fenced.  The guard's UPDATE has waited for that try, so what is read
- * now is final.  Returns JOBSTACK_ECONFLICT if the database was set back, or the stack is gone. */
-static int settle_step(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
-{
-	struct own_row row;
-
-	JS_TRY(js_handle_ask(w->handle, take_own_row, &row, error, OWN_QUERY, w->token, w->next, w->id, w->stack.id));
-	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
-	    (ending || w->script || lost || w->unsettled))
-		return 0;
-	return w->born_us < 0 ? JOBSTACK_NOTHING : refuse_step(w, &row, error);
-}
-
 /* ------------------------------------------------------------------------------------------------------ the step */
 
-/* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
-static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_error *error)
+/* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim.  From
+ * here on the database has the claim.  If this fails, the step stays unsettled, and is repeated until the entries are
+ * known: else nobody would run them before this worker is recovered. */
+static int accept_popped(struct stepping *s, int from_reply, struct jobstack_error *error)
 {
 	struct jobstack_worker *w = s->w;
 	int status;
@@ -339,6 +313,7 @@ static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_err
 	if (s->k == 0)
 		return 0;
 	if (!from_reply) {
+		/* there is none if the pop took nothing */
 		status = js_worker_read_claim(w, s->pop.claim_no, &s->claim, error);
 		if (status != 0)
 			return status == JOBSTACK_NOTHING ? 0 : status;
@@ -349,6 +324,7 @@ static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_err
 				    "the popped entries could not be stored: out of memory?");
 	else if (s->claim == NULL)
 		return 0;
+	/* a list comes without its datapaths (js_span_taken_sql) */
 	if (!from_reply || s->batch->count < s->claim->n) {
 		jobstack_batch_free(s->batch);
 		JS_TRY(js_batch_read(w->handle, &w->stack, w->id, s->claim, s->batch, error));
@@ -370,7 +346,9 @@ static void halt_failing_stack(struct jobstack_worker *w)
 	w->failing = 0;
 }
 
-/* Returns 0 if the worker may take this step now, or JOBSTACK_EUSAGE. */
+/* Returns 0 if the worker may take this step now, or JOBSTACK_EUSAGE.  While a step is unsettled, its first try may
+ * still be committed.  A different step would be stopped by the fence then, and its outcomes could not be told from
+ * those of the first try. */
 static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const struct jobstack_batch *batch,
 		      struct jobstack_error *error)
 {
@@ -385,13 +363,15 @@ static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const
 	return 0;
 }
 
-/* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT. */
+/* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT.  That is when
+ * the try was sent that changed seq, not when its answer came: others count the lease from when they see the new seq,
+ * which is later. */
 static void advance_worker(const struct stepping *s, int64_t sent)
 {
 	struct jobstack_worker *w = s->w;
 
-	if (!goes_alone(s))
-		w->closed_len = fits_row(s) ? w->closed_len + s->closed.text.len : 0;
+	if (!list_goes_alone(s))
+		w->closed_len = list_fits_row(s) ? w->closed_len + s->closed.text.len : 0;
 	w->seq++;
 	w->deadline_us = sent + w->lease_us;
 	if (w->script) {
@@ -400,10 +380,12 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 	}
 }
 
-/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
-static int take_step_once(struct jobstack_worker *w, const struct jobstack_step *step,
-			  struct jobstack_outcome *outcomes, struct jobstack_batch *batch,
-			  struct jobstack_step_report *report, struct jobstack_error *error)
+/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them.
+ *
+ * The marks of the entries are JS_CLOSING only within this function: settled, they are closed, and otherwise open
+ * again, so that a repeated step finds them as the first try did. */
+static int try_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_outcome *outcomes,
+		    struct jobstack_batch *batch, struct jobstack_step_report *report, struct jobstack_error *error)
 {
 	size_t n = step->outcomes_n, kept = n, k = step->claim;
 	struct stepping s = {.w = w, .k = k, .fresh = step->fresh, .report = report, .batch = batch};
@@ -427,11 +409,11 @@ static int take_step_once(struct jobstack_worker *w, const struct jobstack_step 
 	if (step->running != NULL)
 		js_running_write(w->handle->db, step, w->commit_us, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
-	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
+	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step_row, &s, &lost, error));
 	committed = status == 0;
 	if (status == JS_DB_GUARD)
-		status = settle_step(w, lost, 0, error);
-	JS_THEN(status, take_in_batch(&s, committed, error));
+		status = js_worker_settle(w, lost, 0, error);
+	JS_THEN(status, accept_popped(&s, committed, error));
 	/* a duplicate is tried again without some outcomes, and an earlier try may still arrive */
 	w->unsettled = (status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB)) ||
 		       (status == JS_DB_DUPLICATE && (lost || w->unsettled));
@@ -465,13 +447,12 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	int status = outcomes == NULL ? js_error_memory(error) : JS_DB_DUPLICATE;
 
 	while (status == JS_DB_DUPLICATE)
-		status = take_step_once(w, step, outcomes, batch, report, error);
+		status = try_step(w, step, outcomes, batch, report, error);
 	free(outcomes);
 	return status;
 }
 
-/* A heartbeat whose reply was lost is repeated, so that another step may follow. */
-static int settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error)
+int js_worker_settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error)
 {
 	static const struct jobstack_step heartbeat = JOBSTACK_STEP_INIT;
 
@@ -480,6 +461,8 @@ static int settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *er
 	return js_worker_step(w, &heartbeat, NULL, NULL, error);
 }
 
+/* A heartbeat that is unsettled may be followed by a step with outcomes, since it is repeated first: the caller of
+ * jobstack_heartbeat need not know that it was not settled. */
 int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, struct jobstack_batch *batch,
 		  struct jobstack_step_report *report, struct jobstack_error *error)
 {
@@ -498,7 +481,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	JS_THEN(status, js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
 				      "jobstack_running", error));
 	if (status == 0 && step.outcomes_n + step.claim > 0)
-		status = settle_heartbeat(w, error);
+		status = js_worker_settle_heartbeat(w, error);
 	if (status == 0) {
 		step.outcomes = outcomes.at;
 		step.running = running;
@@ -511,6 +494,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	return status;
 }
 
+/* A step was sent when deadline_us - lease_us.  Before a third of the lease has passed since then, nothing is sent. */
 int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running *running, size_t running_n,
 		       int64_t *next_us, struct jobstack_error *error)
 {
@@ -523,102 +507,5 @@ int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running 
 		status = jobstack_step(w, &step, NULL, NULL, error);
 	if (next_us != NULL)
 		*next_us = w->deadline_us - w->lease_us + w->lease_us / 3;
-	return status;
-}
-
-/* The end's packet: the stack row is locked first, because its counters take in the worker's. */
-static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const struct js_worker_end *end,
-		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
-{
-	size_t len = end->reason == NULL ? 0 : strlen(end->reason);
-	struct js_closed_list closed = {0};
-
-	js_closed_write(&closed.text, closing->outcomes, closing->n);
-	js_claim_times(closing, &closed);
-	js_stack_lock_sql(sql, w->stack.id);
-	js_closed_take_sql(sql, w->id);
-	js_sql_add(sql,
-		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),cause=%u,reason=%x,done=done+%u,dead=dead+%u,"
-		   "running=NULL,newest=GREATEST(newest,%u),closed=NULL,token=%k WHERE worker_id=%u AND token=%k AND "
-		   "seq=%u AND ended IS NULL",
-		   (uint64_t)end->cause, (const void *)end->reason, len > 255 ? 255 : len, sums->done, sums->dead,
-		   closed.newest, w->next, w->id, w->token, w->seq);
-	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
-		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
-	js_sql_stmt(sql, "");
-	js_sql_guard(sql, 1);
-	js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
-	js_buf_free(&closed.text);
-	js_claim_close_sql(closing, sql);
-	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
-	 * taken as unsigned, out of range (1690, as if a guard had said no) */
-	js_sql_stmt(
-		sql,
-		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
-		w->id);
-	js_sql_count(sql, 1);
-	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
-	js_sql_count(sql, 1);
-	return js_claim_spans_sql(closing, sql, error);
-}
-
-/* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them. */
-static int finish_once(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
-		       struct jobstack_outcome *all, struct jobstack_error *error)
-{
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, all, end->n, jobstack_now_us(), 0};
-	char kills[sizeof(w->kills)]; /* js_kill_close cuts it */
-	struct js_claim_sums sums;
-	struct js_sql sql = {0};
-	int lost = 0, status;
-
-	for (size_t i = 0; i < end->n; i++)
-		all[i] = end->outcomes[i];
-	memcpy(kills, w->kills, sizeof(kills));
-	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, all, &closing.n, &sums, error));
-	if (end->lost != NULL)
-		closing.n += js_kill_close(kills, w->claims, all + closing.n, &sums);
-	closing.n += js_claim_close_rest(w->claims, &w->stack, end->cause, end->lost, all + closing.n, &sums);
-	status = looks ? JS_DB_DUPLICATE : finish_sql(w, &closing, end, &sums, &sql, error);
-	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
-	if (status == JS_DB_GUARD)
-		status = settle_step(w, lost, 1, error);
-	js_claim_settle(&w->claims, status == 0);
-	if (status == 0)
-		w->seq++;
-	if (end->closed != NULL)
-		*end->closed = closing.n;
-	js_sql_free(&sql);
-	return status == JS_DB_DUPLICATE ? js_worker_skip(w, all, closing.n, end->lost != NULL, !looks, error) : status;
-}
-
-int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
-{
-	struct jobstack_outcome *all;
-	int status;
-
-	if (w->unsettled)
-		return js_error_set(
-			error, JOBSTACK_EUSAGE,
-			"it is not known whether the last step was committed: repeat it before the worker ends");
-	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
-	status = all == NULL ? js_error_memory(error) : finish_once(w, end, end->damaged, all, error);
-	while (status == JS_DB_DUPLICATE)
-		status = finish_once(w, end, 0, all, error);
-	free(all);
-	return status;
-}
-
-int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
-			enum jobstack_cause cause, const char *reason, struct jobstack_error *error)
-{
-	struct js_worker_end end = {.n = n, .cause = cause, .reason = reason};
-	struct js_outcomes all;
-	int status = js_outcomes_take(&all, outcomes, n, error);
-
-	end.outcomes = all.at;
-	JS_THEN(status, settle_heartbeat(w, error));
-	JS_THEN(status, js_worker_finish(w, &end, error));
-	free(all.memory);
 	return status;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
+ *
+ * stack.named is the last entry up to which each one has a row in `name`; NULL: no push was --unique yet.  From the
+ * first one on, each push adds rows for its own entries, and `named` follows `tail`.
  */
 #include "queue/pushing.h"
 
@@ -12,6 +15,9 @@
 
 #define NAMING_STEP 5000
 
+/* Each step is one transaction on the stack's row, so two pushes that do this at once wait for each other, and a push
+ * that goes on meanwhile either has its rows written here, or finds `named` set and writes them itself.  IGNORE: of a
+ * name that was pushed twice before, the first entry has the row. */
 int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status;
@@ -112,7 +118,7 @@ static void take_known(void *ctx, const struct js_row *row)
 	}
 }
 
-/* Drops repeated names of the part; the first stays. */
+/* Drops names that the part has a second time; the first stays.  The list is sorted, so they are neighbours. */
 static void drop_doubled(struct hashes *h)
 {
 	for (size_t i = 1; i < h->n; i++)
@@ -164,6 +170,7 @@ static int ask_known(struct hashes *h, size_t from, size_t n, struct jobstack_er
 	return status;
 }
 
+/* Without ASK only repeated names are dropped: the part is then tried, and a known name would fail on its key. */
 int js_unique_drop(struct js_pushing *p, int ask, uint64_t *holder, uint64_t *held, struct jobstack_error *error)
 {
 	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from, 0, 0};

@@ -14,7 +14,7 @@
 
 struct reading {
 	struct js_where *where;
-	int bad;
+	int bad; /* a set could not be read */
 	struct js_set_query query;
 };
 
@@ -23,6 +23,7 @@ const struct js_in_hand *js_where_in_hand(const struct js_where *w, uint64_t ent
 	return w->n == 0 ? NULL : bsearch(&entry, w->in_hand.data, w->n, sizeof(struct js_in_hand), js_num_order);
 }
 
+/* Notes the state of one entry.  Claims are read after spans, in one view, so no entry is in both. */
 static void put_entry(struct js_where *w, const struct js_set *set, uint64_t entry)
 {
 	size_t at = (size_t)(entry - w->low);
@@ -41,6 +42,7 @@ static void put_entry(struct js_where *w, const struct js_set *set, uint64_t ent
 	}
 }
 
+/* Notes the entries of a set, as far as they are in the window. */
 static void put_set(struct reading *r, const struct js_set *set)
 {
 	struct js_where *w = r->where;
@@ -53,6 +55,7 @@ static void put_set(struct reading *r, const struct js_set *set)
 		put_entry(w, set, e);
 }
 
+/* The body of the view: it may be called again, and then begins anew. */
 static int read_whole_window(void *ctx, struct jobstack_error *error)
 {
 	struct reading *r = ctx;

@@ -29,5 +29,5 @@ int js_where_read(struct js_where *where, struct jobstack *handle, const struct 
 		  uint64_t high, struct jobstack_error *error);
 void js_where_free(struct js_where *where);
 
-/* The claim that holds ENTRY, or NULL. */
+/* Returns what is known of ENTRY as one of a claim; NULL if it is in none. */
 const struct js_in_hand *js_where_in_hand(const struct js_where *where, uint64_t entry);

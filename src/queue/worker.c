@@ -2,25 +2,26 @@
  *
  * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
  * row.
+ *
+ * An INSERT has no row to compare with, so the token takes the place of the fence: it is random, and has a unique key.
+ * A second try finds the row of the first (JS_DB_DUPLICATE).  What is left is a first try that arrives even later, when
+ * the token may have changed: js_worker_void_lost_insert keeps it away.
  */
 #include "queue/worker.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "queue/identity.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pops use homes from this many workers and this commit time on. */
-#define HOMES_FROM 4
-#define SLOW_COMMIT_US 1000
-#define LEASE_US INT64_C(300000000)
-#define IDLE_S 600 /* after so long the server ends an idle connection (db/session.c) */
-#define IDLE_MOST_S 31536000
+#define LEASE_US INT64_C(300000000) /* the default: five minutes */
+#define IDLE_S 600		    /* after so long the server ends an idle connection (db/request.h) */
+#define IDLE_MOST_S 31536000	    /* the most that wait_timeout can be */
 
+/* What no query looks for is one JSON column (queue/identity.h), which both kinds of server want in utf8mb4. */
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
 			  const struct jobstack_worker_options *o)
 {
@@ -39,6 +40,8 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 	js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
 }
 
+/* One transaction gives the live row a new token and inserts an ended row with the old one.  If the late packet arrives
+ * in between, it waits for the unique key, and then fails on it. */
 int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *stack, uint64_t id,
 			       unsigned char token[16], int script, const struct jobstack_worker_options *o,
 			       struct jobstack_error *error)
@@ -74,6 +77,7 @@ static void take_birth(void *ctx, const struct js_row *row)
 	w->born_us = row == NULL ? -1 : js_row_time(row, 1);
 }
 
+/* The lease is counted from before the INSERT was sent: others count it from when they see the row. */
 int jobstack_worker_begin(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options,
 			  struct jobstack_worker **out, struct jobstack_error *error)
 {
@@ -150,6 +154,8 @@ void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char t
 	memcpy(token, worker->token, sizeof(worker->token));
 }
 
+/* The lock belongs to the connection, so it is requested once for each, and no new connection is made only to request
+ * it. wait_timeout is set to half of the lease, if that is longer than usual: heartbeats come in each third of it. */
 int jobstack_worker_stay(struct jobstack_worker *w, struct jobstack_error *error)
 {
 	struct js_db *db = w->handle->db;
@@ -179,20 +185,4 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 
 	js_span_promote_sql(&sql, &w->stack);
 	return js_db_commit(w->handle->db, &sql, NULL, error);
-}
-
-void js_homes_count(struct jobstack_worker *w)
-{
-	w->homes = w->can_have_homes && !w->stack.limited && w->workers >= HOMES_FROM &&
-				   w->commit_us >= SLOW_COMMIT_US && js_db_has_user_locks(w->handle->db)
-			   ? JS_SPAN_HOMES
-			   : 0;
-}
-
-void js_homes_draw(struct jobstack_worker *w, struct js_pop *pop)
-{
-	if (w->seed == 0)
-		w->seed = w->id * 2654435761u + 88172645463325252u;
-	pop->homes = w->homes;
-	pop->home = w->homes > 0 ? (unsigned)js_num_jitter(&w->seed, w->homes + 1) : 0;
 }

@@ -25,20 +25,22 @@ struct jobstack_worker {
 	int script;		      /* it is a script's pop */
 	int reopened;		      /* it had ended, and left a claim (jobstack_recover_left): its slots are 0 */
 	uint64_t shown;		      /* the connection that holds the worker's user lock; 0: none does */
-	int64_t lease_us, deadline_us;
+	int64_t lease_us;	      /* how long others wait for a heartbeat */
+	int64_t deadline_us;	      /* when the lease ends, by jobstack_now_us, counted from when a step was sent */
 	struct js_claim *claims;
-	int64_t policy_us;    /* when the stack's policy was last read */
-	uint32_t workers;     /* how many the stack then had, or as many as make a crowd */
-	int64_t took_us;      /* how long that step's commit took */
-	int64_t commit_us;    /* a running mean of that */
-	int can_have_homes;   /* the server has a binary log, and the stack's order need not be exact */
-	unsigned homes;	      /* pops go to so many homes; 0: in order */
-	uint64_t seed;	      /* draws them */
-	int failing;	      /* and as many dead entries as its max_failures */
-	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
-	int64_t unsettled_us; /* when its first try was sent */
-	size_t unsettled_n, unsettled_k;
-	uint64_t unsettled_reused; /* the claim whose row that step's pop uses; 0: none */
+	/* of the stack's policy, as it was read last: */
+	int64_t policy_us; /* when that was */
+	uint32_t workers;  /* how many live workers the stack had; counted up to one more than make a crowd (step.c) */
+	int64_t took_us;   /* how long that step's commit took */
+	int64_t commit_us; /* a running mean of that; 0: not known */
+	int can_shard;	   /* the server has a binary log, and the stack's order need not be exact */
+	unsigned shards;   /* pops go to so many shards; 0: in order */
+	uint64_t seed;	   /* of the numbers that draw one (js_num_jitter); 0: not set yet */
+	int failing;	   /* the stack had as many dead entries as its max_failures */
+	int unsettled;	   /* whether the last step was committed is not known: only the same step may follow */
+	int64_t unsettled_us;		 /* when its first try was sent */
+	size_t unsettled_n, unsettled_k; /* how many outcomes it has, and how many entries it claims */
+	uint64_t unsettled_reused;	 /* the claim whose row that step's pop uses; 0: none */
 };
 
 /* Adds the INSERT of a worker row.  Nothing is inserted if the stack is being dropped or gone; the drop waits for one
@@ -65,7 +67,7 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_claim **claim,
 			 struct jobstack_error *error);
 
-/* The error for a claim that can't be read; returns its code. */
+/* Fills ERROR for a claim that can't be read.  Returns its code. */
 int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack_error *error);
 
 /* For a transaction of WORKER with these outcomes that a key refused, which only a damaged ledger makes possible: marks
@@ -75,18 +77,27 @@ int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack
 int js_worker_skip(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n, int recovering,
 		   int refused, struct jobstack_error *error);
 
-/* Whether KILLS asks for an entry that is open in LIST. */
+/* Returns whether KILLS asks for an entry that is open in LIST. */
 int js_kill_is_open(const char *kills, struct js_claim *list);
 
 /* Marks the entries that are open in LIST, and that KILLS asks for, and writes to OUTCOMES that they are dead.  KILLS
  * is changed, and holds the reasons.  Returns how many. */
 size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
-/* What jobstack_step does, with structs as this library knows them.  STEP is not NULL; its size does not matter. */
+/* Does what jobstack_step does, with structs as this library knows them.  STEP is not NULL; its size does not matter.
+ */
 int js_worker_step(struct jobstack_worker *worker, const struct jobstack_step *step, struct jobstack_batch *batch,
 		   struct jobstack_step_report *report, struct jobstack_error *error);
 
-/* How a worker ends. */
+/* After a guard has stopped a step of W, or with ENDING its end: finds out whether an earlier try had been committed.
+ * LOST: the reply to one was lost.  Returns 0 if it had; 1 if W is fenced, because others have declared it dead;
+ * JOBSTACK_ECONFLICT if the database was set back, or the stack is gone; or another error. */
+int js_worker_settle(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error);
+
+/* Repeats a heartbeat of W whose reply was lost, so that another step, or the end, may follow. */
+int js_worker_settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error);
+
+/* How a worker ends, or is ended by others. */
 struct js_worker_end {
 	const struct jobstack_outcome *outcomes;
 	size_t n;
@@ -97,11 +108,3 @@ struct js_worker_end {
 	uint64_t *closed; /* gets how many entries were closed; NULL: not wanted */
 };
 int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end *end, struct jobstack_error *error);
-
-/* Homes spread the pops of a stack's workers over several spans, where commits are slow.  Sets W's number of homes, by
- * what was last read of the server and the stack. */
-void js_homes_count(struct jobstack_worker *w);
-
-/* Draws the home of POP, independently of other draws and workers.  Of 17 pops one is in order, and one may make homes.
- */
-void js_homes_draw(struct jobstack_worker *w, struct js_pop *pop);

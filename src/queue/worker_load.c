@@ -29,6 +29,7 @@ struct claims_read {
 #define CLAIMS                                                                                                         \
 	"SELECT claim_no,lo,hi,ids" CLAIM_COLUMNS(JS_COLUMN_NAME) " FROM claim WHERE stack_id=%u AND worker_id=%u"
 
+/* Reads a claim.  One that can't be read is damage, and is left out. */
 static void take_claim(void *ctx, const struct js_row *row)
 {
 	struct claims_read *r = ctx;
@@ -67,7 +68,8 @@ static void take_closed(void *ctx, const struct js_row *row)
 	}
 }
 
-/* Marks the entries that have an attempt row already. */
+/* Marks the entries that have an attempt already: a claim's row keeps its interval or list while its entries end one by
+ * one. */
 static int read_closed(struct jobstack_worker *w, struct js_claim *list, struct jobstack_error *error)
 {
 	for (struct js_claim *claim = list; claim != NULL; claim = claim->next)
@@ -160,6 +162,7 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 
 /* -------------------------------------------------------------------------------------------- damage: two outcomes */
 
+/* A look for outcomes that can't be written: how many were skipped, and the entry of the first. */
 struct skipping {
 	struct jobstack_worker *w;
 	const struct jobstack_outcome *outcomes;
@@ -181,7 +184,8 @@ static void skip_outcome(struct skipping *s, const struct jobstack_outcome *o, i
 		s->first = o->entry;
 }
 
-/* An entry, its last attempt, whether it is dead, and whether it is in a span or another claim. */
+/* Reads what the ledger has of an entry: its last attempt, whether it is in set_aside, and whether it is in a span or
+ * in another claim, which matters only to a recovery. */
 static void take_elsewhere(void *ctx, const struct js_row *row)
 {
 	struct skipping *s = ctx;
@@ -193,12 +197,13 @@ static void take_elsewhere(void *ctx, const struct js_row *row)
 			skip_outcome(s, &s->outcomes[i], 0);
 }
 
-/* A set t holds entry e. */
+/* The condition that span or claim t holds entry e. */
 #define HOLDS                                                                                                          \
 	"t.stack_id=e.stack_id AND IF(t.ids IS NULL,e.entry_id BETWEEN t.lo AND t.hi,"                                 \
 	"LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),SUBSTR(t.ids,t.lo*11+1,(t.hi-t.lo+1)*11))>0)"
 
-/* Its worker o has not ended, and was not reopened after that (js_recover_left). */
+/* The condition that worker o of a claim has not ended, and was not reopened after that (reopen_worker in recover.c).
+ */
 #define NOT_LEFT "o.ended IS NULL AND o.slots>0"
 
 int js_worker_skip(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, int recovering,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What jobstack_suspect left, if it was said at this seq. */
+/* Returns what jobstack_suspect has left, if it was written at this seq; else NULL: the worker has moved since. */
 static const char *suspicion_at(const char *text, uint64_t seq)
 {
 	char *end;
@@ -21,7 +21,7 @@ static const char *suspicion_at(const char *text, uint64_t seq)
 	return end + 1;
 }
 
-/* What the worker tells of its steps, at the end of the column: "...,0:step:commit:waiting". */
+/* Reads what the worker tells of its steps, at the end of the column: "...,0:step:commit:waiting". */
 static void read_step_cost(const char *running, struct jobstack_worker_row *w)
 {
 	const char *last = running == NULL ? NULL : strrchr(running, ',');
@@ -32,7 +32,7 @@ static void read_step_cost(const char *running, struct jobstack_worker_row *w)
 		w->step_us = w->commit_us = w->waiting = 0;
 }
 
-/* Which of "entry:attempt:start,..." began first, and how long ago. */
+/* Finds out which of "entry:attempt:start,..." began first, and how long ago. */
 static void find_longest(const char *running, int64_t now_us, struct jobstack_worker_row *w)
 {
 	uint64_t entry;
@@ -68,9 +68,11 @@ struct workers_call {
 #define IN_IDENTITY(X)                                                                                                 \
 	X(host) X(boot) X(cluster) X(job) X(array_job) X(array_task) X(step) X(log) X(pid_start) X(job_start_us)
 
-/* Whether its user lock is held: a script's pop has no connection, and the servers of a cluster share no locks. */
+/* The column that says whether the worker's user lock is held; NULL: not known.  A script's pop has no connection, and
+ * the servers of a cluster share no locks. */
 #define CONNECTED ",IF(w.kind=0,1-IS_FREE_LOCK(" JS_WORKER_LOCK("w.token") "),NULL)"
 
+/* js_identity_read decodes the JSON in place, so it is done once per row. */
 static void take_worker_row(void *ctx, const struct js_row *row)
 {
 	struct workers_call *call = ctx;
@@ -100,6 +102,8 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	call->stopped = call->fn(call->ctx, &w) != 0;
 }
 
+/* The columns of take_worker_row: five that are read by hand, those of WORKER_COLUMNS, and whether it is connected.  Of
+ * a script's pop with one entry, that entry comes from its claim. */
 static void select_workers(struct jobstack *handle, struct js_sql *sql)
 {
 	js_sql_add(sql,
@@ -211,7 +215,7 @@ struct last_call {
 	void *ctx;
 };
 
-/* The text in front of the next NUL of TEXT, which is moved on; "" at its end. */
+/* Returns the text in front of the next NUL of TEXT, which is moved behind it; "" at its end. */
 static const char *next_part(struct jobstack_bytes *text)
 {
 	const char *part = text->data;
@@ -243,6 +247,8 @@ static void take_last(void *ctx, const struct js_row *row)
 	call->fn(call->ctx, &last);
 }
 
+/* The worker that ended last, by the index worker_of_stack from its end; and what was started for the stack, of which
+ * each user has one fact per way. */
 int jobstack_last(struct jobstack *handle, const char *stack, jobstack_last_fn *fn, void *ctx,
 		  struct jobstack_error *error)
 {

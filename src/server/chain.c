@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/home.h"
 #include "base/num.h"
 #include "frame/sbatch.h"
 #include "slurm/env.h"
@@ -261,7 +260,7 @@ static int job_is_cancelled(const struct server *s, int64_t *wall_us)
 	static struct js_slurm_job job;
 	static struct js_slurm_env env;
 
-	js_slurm_env_read(&env, js_home_getenv);
+	js_slurm_env_read(&env);
 	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
 	if (chain_ask(s->job, s->cluster, LOOK_US, &job, &error) != 0)
 		return 0;

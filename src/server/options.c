@@ -17,7 +17,7 @@ static const char *default_data_directory(void)
 
 	if (geteuid() == 0)
 		return SERVER_ROOT_DATA;
-	js_home_xdg(js_home_getenv, "XDG_DATA_HOME", ".local/share/jobstack/server", path, sizeof(path));
+	js_home_xdg("XDG_DATA_HOME", ".local/share/jobstack/server", path, sizeof(path));
 	return path[0] == '/' ? path : NULL;
 }
 

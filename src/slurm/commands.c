@@ -26,8 +26,8 @@
 #define MARK "@/jobstack/@"	       /* neither a stack's name nor a shell's syntax has it */
 #define OUTPUT_MAX (UINT64_C(4) << 20) /* js_child_run keeps no more */
 
-/* What one command said. */
-struct said {
+/* What one command printed, and its wait status. */
+struct output {
 	struct js_buf out, err;
 	int status;
 };
@@ -66,14 +66,15 @@ void js_slurm_commands_begin(int64_t answer_us, pid_t *group)
 
 /* ------------------------------------------------------------------------------------------------- one command */
 
-static void free_said(struct said *s)
+static void free_output(struct output *s)
 {
 	js_buf_free(&s->out);
 	js_buf_free(&s->err);
 }
 
-/* ERROR gets the last line that the command printed to its standard error. */
-static int explain(const char *program, const struct said *s, char *error, size_t error_size)
+/* Says why the output is no answer: ERROR gets the last line that the command printed to its standard error, or else
+ * what is known of its end.  Returns -1. */
+static int explain_failure(const char *program, const struct output *s, char *error, size_t error_size)
 {
 	const char *text = s->err.len > 0 ? s->err.data : "", *last = "";
 
@@ -94,18 +95,22 @@ static int explain(const char *program, const struct said *s, char *error, size_
 	return -1;
 }
 
-static const char *note_group(const void *arg)
+static const char *note_running_group(const void *arg)
 {
 	(void)arg;
 	*running_group = getpid();
 	return NULL;
 }
 
-/* Runs it.  0 if it has ended, whatever its status. */
-static int run(const char *const *argv, struct said *s, char *error, size_t error_size)
+/* Runs a command, in a process group of its own, for at most limit_us.  Returns 0 if it has ended by then, whatever its
+ * status. */
+static int run_command(const char *const *argv, struct output *s, char *error, size_t error_size)
 {
-	const struct js_child child = {
-		.argv = argv, .shut_others = 1, .death_signal = SIGKILL, .group = JS_CHILD_GROUP, .enter = note_group};
+	const struct js_child child = {.argv = argv,
+				       .shut_others = 1,
+				       .death_signal = SIGKILL,
+				       .group = JS_CHILD_GROUP,
+				       .enter = note_running_group};
 	struct jobstack_error why = JOBSTACK_ERROR_INIT;
 	int rc;
 
@@ -116,11 +121,11 @@ static int run(const char *const *argv, struct said *s, char *error, size_t erro
 	if (rc == 0 && !s->out.failed && !s->err.failed)
 		return 0;
 	(void)snprintf(error, error_size, "%s", why.code != 0 ? why.text : "out of memory");
-	free_said(s);
+	free_output(s);
 	return -1;
 }
 
-static char *trim(char *text)
+static char *trim_field(char *text)
 {
 	size_t n;
 
@@ -131,10 +136,10 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Takes the next row from *TEXT apart.  The mark ends each field, and a line break the row; a field may have line
- * breaks of its own, as comments do.  Returns 1; 0 after the last; -1 for a row that is cut off or has another number
- * of fields. */
-static int next_row(char **text, size_t n, char *fields[FIELDS_MAX])
+/* Splits the next row of *TEXT into its fields.  The mark ends each field, and a line break the row; a field may have
+ * line breaks of its own, as comments do.  Returns 1; 0 after the last; -1 for a row that is cut off or has another
+ * number of fields. */
+static int split_next_row(char **text, size_t n, char *fields[FIELDS_MAX])
 {
 	char *at = *text, *end;
 
@@ -145,7 +150,7 @@ static int next_row(char **text, size_t n, char *fields[FIELDS_MAX])
 		*end = '\0';
 		if (i == 0 && strrchr(at, '\n') != NULL) /* lines that are not ours */
 			at = strrchr(at, '\n') + 1;
-		fields[i] = trim(at);
+		fields[i] = trim_field(at);
 		at = end + strlen(MARK);
 	}
 	at += strspn(at, " ");
@@ -161,14 +166,14 @@ static int ask_squeue(const char *const *argv, size_t n, void (*tell)(void *ctx,
 		      char *error, size_t error_size)
 {
 	char *fields[FIELDS_MAX], *text;
-	struct said s;
+	struct output s;
 	int row = 0, head = 0, whole;
 
-	if (run(argv, &s, error, error_size) != 0)
+	if (run_command(argv, &s, error, error_size) != 0)
 		return -1;
 	text = s.out.data;
 	whole = s.out.len > 0 && s.out.len < OUTPUT_MAX && text[s.out.len - 1] == '\n';
-	while (whole && (row = next_row(&text, n, fields)) > 0)
+	while (whole && (row = split_next_row(&text, n, fields)) > 0)
 		if (strcmp(fields[0], "JOBID") == 0)
 			head = 1;
 		else if (head)
@@ -177,8 +182,8 @@ static int ask_squeue(const char *const *argv, size_t n, void (*tell)(void *ctx,
 	if (s.status != 0 && s.err.len > 0 && strstr(s.err.data, "Invalid job id specified") != NULL)
 		row = 0;
 	else if (s.status != 0 || !head || !whole || row < 0)
-		row = explain(argv[0], &s, error, error_size);
-	free_said(&s);
+		row = explain_failure(argv[0], &s, error, error_size);
+	free_output(&s);
 	return row;
 }
 
@@ -188,15 +193,16 @@ static void add_job(struct js_buf *option, uint32_t job)
 	js_buf_printf(option, "%s%" PRIu32, option->len == 0 ? "--jobs=" : ",", job);
 }
 
-static uint32_t number_of(const char *text)
+static uint32_t parse_number(const char *text)
 {
 	uint64_t n;
 
 	return js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : 0;
 }
 
-/* "N/A", "NONE", "Unknown", or a time in words, where a wrapper script has changed the environment: not known. */
-static int64_t time_of(const char *text)
+/* Reads seconds since 1970.  Anything else is not known: "N/A", "NONE", "Unknown", or a time in words, where a wrapper
+ * script has changed the environment. */
+static int64_t parse_time(const char *text)
 {
 	uint64_t n;
 
@@ -211,6 +217,7 @@ static int64_t time_of(const char *text)
 #define JOB_FIELDS 9
 #define OPTION_MAX 100000 /* the kernel takes 128 KiB for one argument */
 
+/* The jobs that are asked for, and where each answer goes. */
 struct wanted {
 	const uint32_t *ids;
 	struct js_slurm_job *out;
@@ -222,7 +229,7 @@ struct wanted {
 static const char *const finals[] = {"COMPLETED", "CANCELLED", "FAILED",	"TIMEOUT", "PREEMPTED",
 				     "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", NULL};
 
-/* Of a job that waits, the times are guesses of the scheduler's. */
+/* States in which a job waits.  Its times are then guesses of the scheduler's. */
 static const char *const waits[] = {"PENDING",	    "REQUEUED", "REQUEUE_HOLD",	 "REQUEUE_FED",
 				    "SPECIAL_EXIT", "REVOKED",	"RESV_DEL_HOLD", NULL};
 
@@ -233,6 +240,7 @@ static int is_one_of(const char *state, const char *const *names)
 	return *names != NULL;
 }
 
+/* Exit status and signal are those of the job only in a final state, and in NODE_FAIL. */
 static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 {
 	const char *state = fields[1];
@@ -243,10 +251,10 @@ static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 	out->found = 1;
 	(void)snprintf(out->state, sizeof(out->state), "%s", state);
 	out->terminal = is_one_of(state, finals);
-	out->restarts = (int32_t)number_of(fields[2]);
-	out->array_job = number_of(fields[4]);
-	out->start_us = begun ? time_of(fields[6]) : -1;
-	out->end_us = begun ? time_of(fields[7]) : -1;
+	out->restarts = (int32_t)parse_number(fields[2]);
+	out->array_job = parse_number(fields[4]);
+	out->start_us = begun ? parse_time(fields[6]) : -1;
+	out->end_us = begun ? parse_time(fields[7]) : -1;
 	out->exit_code = -1;
 	if (out->terminal || strcmp(state, "NODE_FAIL") == 0) {
 		if (js_num_u64(fields[3], 0, 0xffff, &status) == 0) { /* as wait() has it */
@@ -262,24 +270,15 @@ static void fill_job(struct js_slurm_job *out, char *fields[FIELDS_MAX])
 static void take_job(void *ctx, char *fields[FIELDS_MAX])
 {
 	const struct wanted *w = ctx;
-	uint32_t job = number_of(fields[0]);
+	uint32_t job = parse_number(fields[0]);
 
 	for (size_t i = 0; i < w->n && job != 0; i++)
 		if (job == w->ids[i])
 			fill_job(&w->out[i], fields);
 }
 
-static int find_job(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size)
-{
-	char jobs[32];
-	const char *const argv[] = {"squeue", "--local", "--all", "--states=all", jobs, JOB_FORMAT, NULL};
-	struct wanted w = {&job_id, out, 1};
-
-	memset(out, 0, sizeof(*out));
-	(void)snprintf(jobs, sizeof(jobs), "--jobs=%" PRIu32, job_id);
-	return ask_squeue(argv, JOB_FIELDS, take_job, &w, error, error_size);
-}
-
+/* The jobs are named in one option, unless that is longer than the kernel takes: then all jobs of the user come, and
+ * those that were not asked for are skipped. */
 static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
 			  size_t error_size)
 {
@@ -322,19 +321,20 @@ static int is_asked(const struct js_slurm_step *steps, size_t step)
 	return i < step;
 }
 
-/* What the controller says of the nodes: are they down? */
-static void look_at_nodes(struct js_slurm_step *steps, size_t n)
+/* Asks the controller which of the nodes are down, all in one command.  A node is also taken for down if it does not
+ * respond (a * behind the state), since no answer of its slurmd can be had then. */
+static void read_node_states(struct js_slurm_step *steps, size_t n)
 {
 	struct js_buf names = {0};
 	const char *argv[] = {"scontrol", "--all", "--oneliner", "show", "node", NULL, NULL};
 	char *text, *line, name[256], ignored[300];
-	struct said s;
+	struct output s;
 
 	for (size_t i = 0; i < n; i++)
 		if (steps[i].node[0] != '\0' && steps[i].node[0] != '-' && steps[i].look && !is_asked(steps, i))
 			js_buf_printf(&names, "%s%s", names.len > 0 ? "," : "", steps[i].node);
 	argv[5] = names.data;
-	if (names.len > 0 && !names.failed && run(argv, &s, ignored, sizeof(ignored)) == 0) {
+	if (names.len > 0 && !names.failed && run_command(argv, &s, ignored, sizeof(ignored)) == 0) {
 		text = s.out.data;
 		while ((line = strsep(&text, "\n")) != NULL) {
 			const char *state = strstr(line, " State=");
@@ -348,7 +348,7 @@ static void look_at_nodes(struct js_slurm_step *steps, size_t n)
 							has_word(state + 1, "NOT_RESPONDING") ||
 							has_word(state + 1, "POWERED_DOWN");
 		}
-		free_said(&s);
+		free_output(&s);
 	}
 	js_buf_free(&names);
 }
@@ -360,7 +360,7 @@ static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t
 {
 	(void)error;
 	(void)error_size;
-	look_at_nodes(steps, n);
+	read_node_states(steps, n);
 	return 0;
 }
 
@@ -371,11 +371,11 @@ static int read_conf(struct js_slurm_conf *out, char *error, size_t error_size)
 {
 	static const char *const argv[] = {"scontrol", "show", "config", NULL};
 	char *text, *line;
-	struct said s;
+	struct output s;
 	unsigned n;
 
 	memset(out, 0, sizeof(*out));
-	if (run(argv, &s, error, error_size) != 0)
+	if (run_command(argv, &s, error, error_size) != 0)
 		return -1;
 	text = s.out.data;
 	while ((line = strsep(&text, "\n")) != NULL) {
@@ -385,14 +385,14 @@ static int read_conf(struct js_slurm_conf *out, char *error, size_t error_size)
 	}
 	n = s.status == 0 && out->cluster[0] != '\0';
 	if (n == 0)
-		(void)explain(argv[0], &s, error, error_size);
-	free_said(&s);
+		(void)explain_failure(argv[0], &s, error, error_size);
+	free_output(&s);
 	return n != 0 ? 0 : -1;
 }
 
 #define QUEUED_FORMAT "--format=%A" MARK "%T" MARK "%F" MARK "%K" MARK "%S" MARK "%P" MARK "%r" MARK "%j" MARK "%k" MARK
 
-struct asked {
+struct queued_call {
 	const char *stack;
 	void (*tell)(void *ctx, const struct js_slurm_queued *job);
 	void *ctx;
@@ -400,17 +400,17 @@ struct asked {
 
 static void take_queued(void *ctx, char *fields[FIELDS_MAX])
 {
-	const struct asked *a = ctx;
-	struct js_slurm_queued out = {
-		.job = number_of(fields[0]), .pending = is_one_of(fields[1], waits), .start_us = time_of(fields[4])};
+	const struct queued_call *a = ctx;
+	struct js_slurm_queued out = {.job = parse_number(fields[0]),
+				      .pending = is_one_of(fields[1], waits),
+				      .start_us = parse_time(fields[4])};
 
 	out.ended = is_one_of(fields[1], finals); /* one that is COMPLETING, or whose node failed, may be requeued */
 
-	if ((strncmp(fields[7], "jobstack-", 9) != 0 || strcmp(fields[7] + 9, a->stack) != 0) &&
-	    (strncmp(fields[8], "jobstack:", 9) != 0 || strcmp(fields[8] + 9, a->stack) != 0))
+	if (!js_slurm_is_of_stack(fields[7], fields[8], a->stack))
 		return;
 	if (strcmp(fields[3], "N/A") != 0) {
-		out.array_job = number_of(fields[2]);
+		out.array_job = parse_number(fields[2]);
 		(void)snprintf(out.tasks, sizeof(out.tasks), "%s", fields[3]);
 	}
 	(void)snprintf(out.state, sizeof(out.state), "%s", fields[1]);
@@ -424,19 +424,12 @@ static int find_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, 
 {
 	char user[32];
 	const char *const argv[] = {"squeue", "--local", "--all", "--states=all", user, QUEUED_FORMAT, NULL};
-	struct asked a = {stack, tell, ctx};
+	struct queued_call a = {stack, tell, ctx};
 
 	(void)snprintf(user, sizeof(user), "--user=%" PRIu32, uid);
 	return ask_squeue(argv, 9, take_queued, &a, error, error_size);
 }
 
-const struct js_slurm_ops js_slurm_commands = {.abi = JS_SLURM_ABI,
-					       .job_size = sizeof(struct js_slurm_job),
-					       .step_size = sizeof(struct js_slurm_step),
-					       .conf_size = sizeof(struct js_slurm_conf),
-					       .queued_size = sizeof(struct js_slurm_queued),
-					       .job = find_job,
-					       .user_jobs = find_user_jobs,
-					       .steps = find_steps,
-					       .conf = read_conf,
-					       .queued = find_queued};
+/* Without ABI and sizes, which are only checked of a module, and without `at_node`: no command answers that. */
+const struct js_slurm_ops js_slurm_commands = {
+	.user_jobs = find_user_jobs, .steps = find_steps, .conf = read_conf, .queued = find_queued};

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/home.h"
 #include "base/num.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
@@ -20,64 +19,64 @@
 #include <unistd.h>
 
 /* The variable NAME, or OTHER (may be NULL) which older releases set; NULL if neither is there or says anything. */
-static const char *get_text(const char *(*get)(const char *name), const char *name, const char *other)
+static const char *get_text(const char *name, const char *other)
 {
-	const char *value = get(name);
+	const char *value = getenv(name);
 
 	if ((value == NULL || value[0] == '\0') && other != NULL)
-		value = get(other);
+		value = getenv(other);
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static int64_t get_number(const char *(*get)(const char *name), const char *name, int64_t low, int64_t high,
-			  int64_t unset)
+/* The number that the variable NAME has, if it is one from LOW to HIGH; else UNSET. */
+static int64_t get_number(const char *name, int64_t low, int64_t high, int64_t unset)
 {
-	const char *value = get(name);
+	const char *value = getenv(name);
 	int64_t n;
 
 	return value != NULL && js_num_i64(value, low, high, &n) == 0 ? n : unset;
 }
 
 /* Seconds since 1970 as microseconds, or -1. */
-static int64_t get_time(const char *(*get)(const char *name), const char *name)
+static int64_t get_time(const char *name)
 {
-	int64_t seconds = get_number(get, name, 1, INT64_MAX / JS_SECOND_US, -1);
+	int64_t seconds = get_number(name, 1, INT64_MAX / JS_SECOND_US, -1);
 
 	return seconds < 0 ? -1 : seconds * JS_SECOND_US;
 }
 
 /* The job's memory on a node in MiB; -1: not known, or all that there is. */
-static int64_t get_memory(const char *(*get)(const char *name))
+static int64_t get_memory(void)
 {
-	int64_t of_cpu = get_number(get, "SLURM_MEM_PER_CPU", 1, INT32_MAX, -1);
-	int64_t cpus = get_number(get, "SLURM_CPUS_ON_NODE", 1, INT32_MAX, -1);
+	int64_t of_cpu = get_number("SLURM_MEM_PER_CPU", 1, INT32_MAX, -1);
+	int64_t cpus = get_number("SLURM_CPUS_ON_NODE", 1, INT32_MAX, -1);
 
-	return get_number(get, "SLURM_MEM_PER_NODE", 1, INT64_MAX, of_cpu < 0 || cpus < 0 ? -1 : of_cpu * cpus);
+	return get_number("SLURM_MEM_PER_NODE", 1, INT64_MAX, of_cpu < 0 || cpus < 0 ? -1 : of_cpu * cpus);
 }
 
-void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *name))
+/* Slurm 20.11 sets fewer of these than later releases.  What is not set stays NULL or -1. */
+void js_slurm_env_read(struct js_slurm_env *env)
 {
 	memset(env, 0, sizeof(*env));
-	env->job = get_text(get, "SLURM_JOB_ID", "SLURM_JOBID");
+	env->job = get_text("SLURM_JOB_ID", "SLURM_JOBID");
 	env->job_id = env->job != NULL && js_num_i64(env->job, 1, UINT32_MAX, &env->job_id) == 0 ? env->job_id : -1;
 	env->in_slurm = env->job_id >= 0;
-	env->cluster = get_text(get, "SLURM_CLUSTER_NAME", NULL);
-	env->array_job = get_text(get, "SLURM_ARRAY_JOB_ID", NULL);
-	env->array_task = get_text(get, "SLURM_ARRAY_TASK_ID", NULL);
+	env->cluster = get_text("SLURM_CLUSTER_NAME", NULL);
+	env->array_job = get_text("SLURM_ARRAY_JOB_ID", NULL);
+	env->array_task = get_text("SLURM_ARRAY_TASK_ID", NULL);
 	if (env->array_task != NULL && env->array_task[strspn(env->array_task, "0123456789")] != '\0')
 		env->array_task = NULL; /* below another worker it is no number (exec/env.h) */
-	env->step = get_text(get, "SLURM_STEP_ID", "SLURM_STEPID");
-	env->account = get_text(get, "SLURM_JOB_ACCOUNT", NULL);
-	env->qos = get_text(get, "SLURM_JOB_QOS", NULL);
-	env->partition = get_text(get, "SLURM_JOB_PARTITION", NULL);
-	env->start_us = get_time(get, "SLURM_JOB_START_TIME");
-	env->end_us = get_time(get, "SLURM_JOB_END_TIME");
-	env->cpus_per_task = get_number(get, "SLURM_CPUS_PER_TASK", 1, INT32_MAX, -1);
-	env->nodes =
-		get_number(get, "SLURM_JOB_NUM_NODES", 1, INT32_MAX, get_number(get, "SLURM_NNODES", 1, INT32_MAX, -1));
-	env->memory_mib = get_memory(get);
-	env->restarts = get_number(get, "SLURM_RESTART_COUNT", 0, INT32_MAX, 0);
-	env->node = get_text(get, "SLURMD_NODENAME", NULL);
+	env->step = get_text("SLURM_STEP_ID", "SLURM_STEPID");
+	env->account = get_text("SLURM_JOB_ACCOUNT", NULL);
+	env->qos = get_text("SLURM_JOB_QOS", NULL);
+	env->partition = get_text("SLURM_JOB_PARTITION", NULL);
+	env->start_us = get_time("SLURM_JOB_START_TIME");
+	env->end_us = get_time("SLURM_JOB_END_TIME");
+	env->cpus_per_task = get_number("SLURM_CPUS_PER_TASK", 1, INT32_MAX, -1);
+	env->nodes = get_number("SLURM_JOB_NUM_NODES", 1, INT32_MAX, get_number("SLURM_NNODES", 1, INT32_MAX, -1));
+	env->memory_mib = get_memory();
+	env->restarts = get_number("SLURM_RESTART_COUNT", 0, INT32_MAX, 0);
+	env->node = get_text("SLURMD_NODENAME", NULL);
 	if (env->node != NULL)
 		return;
 	if (gethostname(env->host, sizeof(env->host) - 1) != 0)
@@ -159,12 +158,13 @@ static int find_step(int64_t job, char step[32])
 	return found;
 }
 
+/* The step's number in the environment counts only if no slurmstepd is found above: see find_step. */
 void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_options *o)
 {
 	const struct passwd *me = getpwuid(geteuid());
 
 	memset(id, 0, sizeof(*id));
-	js_slurm_env_read(&id->env, js_home_getenv);
+	js_slurm_env_read(&id->env);
 	if (gethostname(id->host, sizeof(id->host) - 1) == 0)
 		o->host = id->host;
 	js_proc_space(id->boot);
@@ -192,7 +192,7 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	o->nodes = id->env.nodes;
 }
 
-static void set_number(const char *name, int64_t n, int replace)
+static void set_number_variable(const char *name, int64_t n, int replace)
 {
 	char text[24];
 
@@ -200,13 +200,15 @@ static void set_number(const char *name, int64_t n, int replace)
 	(void)setenv(name, text, replace);
 }
 
-/* NAMES: each with a NUL, and one more at the end. */
-static void unset_all(const char *names)
+/* Removes variables.  NAMES: each with a NUL, and one more at the end. */
+static void unset_variables(const char *names)
 {
 	for (; *names != '\0'; names += strlen(names) + 1)
 		(void)unsetenv(names);
 }
 
+/* What Slurm said of the whole job, or of the worker's step, becomes what a slot has.  `tasks` would make srun start as
+ * many tasks as the job has workers; `binding` would put the commands of all slots on the same CPUs. */
 void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned slots)
 {
 	static const char tasks[] = "SLURM_NTASKS\0SLURM_NPROCS\0SLURM_NTASKS_PER_NODE\0SLURM_NTASKS_PER_CORE\0"
@@ -225,22 +227,22 @@ void js_slurm_share(const struct js_slurm_env *env, const char *step, unsigned s
 
 	if (!env->in_slurm)
 		return;
-	unset_all(tasks);
+	unset_variables(tasks);
 	if (in_step || slots > 1) { /* else the command has the whole job, perhaps on several nodes */
 		if (memory != NULL) /* with all of it, the steps of two slots would wait for each other */
-			set_number("SLURM_MEM_PER_NODE", strtoll(memory, NULL, 10) / ((here > 1 ? here : 1) * slots),
-				   1);
-		set_number("SLURM_NNODES", 1, 1);
-		set_number("SLURM_JOB_NUM_NODES", 1, 1);
-		set_number("SLURM_TASKS_PER_NODE", cpus / slots, 1); /* srun ignores it, mpirun wants it */
-		set_number("SLURM_CPUS_PER_TASK", cpus / slots, 1);
+			set_number_variable("SLURM_MEM_PER_NODE",
+					    strtoll(memory, NULL, 10) / ((here > 1 ? here : 1) * slots), 1);
+		set_number_variable("SLURM_NNODES", 1, 1);
+		set_number_variable("SLURM_JOB_NUM_NODES", 1, 1);
+		set_number_variable("SLURM_TASKS_PER_NODE", cpus / slots, 1); /* srun ignores it, mpirun wants it */
+		set_number_variable("SLURM_CPUS_PER_TASK", cpus / slots, 1);
 	}
 	if (in_step || slots > 1 || env->cpus_per_task > 0)
-		set_number("OMP_NUM_THREADS", cpus / slots, 0);
+		set_number_variable("OMP_NUM_THREADS", cpus / slots, 0);
 	if (nested)
 		return;
-	unset_all(binding);
-	set_number(holds ? "SLURM_OVERLAP" : "SLURM_EXACT", 1, 1);
+	unset_variables(binding);
+	set_number_variable(holds ? "SLURM_OVERLAP" : "SLURM_EXACT", 1, 1);
 	if (holds && binds)
 		(void)setenv("SLURM_CPU_BIND", "none", 1); /* else the steps of all slots get the first CPUs */
 }

@@ -6,7 +6,8 @@
 
 #include "jobstack/jobstack.h"
 
-/* Texts are NULL, numbers -1 where the environment does not tell.  The texts are what GET gave, and live as long. */
+/* Texts are NULL, numbers -1 where the environment does not tell.  The texts are the environment's, and live as long.
+ */
 struct js_slurm_env {
 	int in_slurm; /* there is a job number */
 	const char *cluster, *job, *array_job, *array_task, *step;
@@ -21,8 +22,8 @@ struct js_slurm_env {
 	char host[256];	  /* NODE's memory, if it is the host's name: don't copy the struct, or mend NODE */
 };
 
-/* Reads it through GET (getenv). */
-void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *name));
+/* Reads it. */
+void js_slurm_env_read(struct js_slurm_env *env);
 
 /* The CPUs that this process may use, by sched_getaffinity and the quota of its cgroup; at least 1. */
 unsigned js_slurm_cpus(void);

@@ -2,6 +2,9 @@
  *
  * The Slurm plugin: the only file that sees libslurm.  It is built against the site's own Slurm (22.05 to 26.05), and
  * opened at run time by query.c, in a child process.  Promise: only the table at the end is exported.
+ *
+ * The functions report what Slurm says, and decide nothing: whether a worker is dead is decided in src/death.  One
+ * exception is `terminal`, which knows Slurm's states: see the tables below.
  */
 #include "slurm/query.h"
 
@@ -95,6 +98,8 @@ static const struct {
 	[JOB_BOOT_FAIL] = {"BOOT_FAIL", 1}, [JOB_DEADLINE] = {"DEADLINE", 1},	[JOB_OOM] = {"OUT_OF_MEMORY", 1},
 };
 
+/* Writes the state as words, the base state first.  A flag that means that something of the job may still run, or that
+ * it will run again, takes back that its state is final. */
 static void fill_state(struct js_slurm_job *out, uint32_t state)
 {
 	uint32_t base = state & JOB_STATE_BASE;
@@ -180,7 +185,7 @@ static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struc
 #define NODE_STATE_POWERED_DOWN NODE_STATE_POWER_SAVE
 #endif
 
-/* What the controller says of the node: is it down?  1 yes, 0 no, -1: it does not know the node. */
+/* Asks the controller whether the node is down: 1 yes, 0 no, -1: it does not know the node, or does not answer. */
 static int is_node_down(char *node)
 {
 	node_info_msg_t *answer = NULL;
@@ -200,7 +205,8 @@ static int is_node_down(char *node)
 	return down;
 }
 
-static void look_at_node(struct js_slurm_step *steps, size_t i)
+/* Asks about the node of step I, if that is wanted; once for all steps on the same node. */
+static void fill_node_state(struct js_slurm_step *steps, size_t i)
 {
 	size_t k;
 
@@ -211,6 +217,7 @@ static void look_at_node(struct js_slurm_step *steps, size_t i)
 	steps[i].down = k < i ? steps[k].down : is_node_down(steps[i].node);
 }
 
+/* One question for all steps: about their job, if they are all of one, else about all jobs. */
 static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
 {
 	job_step_info_response_msg_t *answer = NULL;
@@ -233,7 +240,7 @@ static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t
 	if (answer != NULL)
 		slurm_free_job_step_info_response_msg(answer);
 	for (size_t i = 0; i < n; i++)
-		look_at_node(steps, i);
+		fill_node_state(steps, i);
 	return 0;
 }
 
@@ -274,7 +281,7 @@ static int read_slurm_conf(struct js_slurm_conf *out, char *error, size_t error_
 	return 0;
 }
 
-/* Slurm's word for why a job waits.  libslurm has it, but not in its headers, and under names that changed. */
+/* Fills in Slurm's word for why a job waits.  libslurm has it, but not in its headers, and under names that changed. */
 static void fill_reason(struct js_slurm_queued *out, const slurm_job_info_t *record)
 {
 	static const char *const names[] = {"slurm_job_state_reason_string", "slurm_job_reason_string"};
@@ -291,17 +298,6 @@ static void fill_reason(struct js_slurm_queued *out, const slurm_job_info_t *rec
 		(void)snprintf(out->reason, sizeof(out->reason), "%s", word(record->state_reason));
 	else
 		(void)snprintf(out->reason, sizeof(out->reason), "reason %u", (unsigned)record->state_reason);
-}
-
-static int belongs_to_stack(const slurm_job_info_t *record, const char *stack)
-{
-	static const char in_name[] = "jobstack-", in_comment[] = "jobstack:";
-	const size_t n = sizeof(in_name) - 1;
-
-	if (record->name != NULL && strncmp(record->name, in_name, n) == 0 && strcmp(record->name + n, stack) == 0)
-		return 1;
-	return record->comment != NULL && strncmp(record->comment, in_comment, n) == 0 &&
-	       strcmp(record->comment + n, stack) == 0;
 }
 
 static int find_queued_jobs(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
@@ -323,7 +319,7 @@ static int find_queued_jobs(uint32_t uid, const char *stack, void (*tell)(void *
 					      .start_us = to_microseconds(record->start_time)};
 		struct js_slurm_job job = {.found = 1};
 
-		if (!belongs_to_stack(record, stack))
+		if (!js_slurm_is_of_stack(record->name, record->comment, stack))
 			continue;
 		fill_state(&job, record->job_state);
 		(void)snprintf(out.state, sizeof(out.state), "%s", job.state);

@@ -3,6 +3,10 @@
  * Asks Slurm, in a child process.  Promise: whatever the module, libslurm and Slurm's commands do there (wait, exit,
  * crash), this process continues, with an answer or an error, once the time limit is over at the latest.  Nothing that
  * the child does changes anything here but the memory that both share, and no child is left.
+ *
+ * The child writes its answers to shared memory, and a byte to a pipe for each.  The pipe's end says that it has ended,
+ * each byte that it makes progress.  Answers that came before it was killed count.  Its standard error is a second
+ * pipe: libslurm's last line there often is the only explanation that it gives.
  */
 #include "slurm/query.h"
 
@@ -93,7 +97,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------------- one question */
 
-/* Memory that the child writes and this process reads. */
+/* Memory that the child writes and this process reads, when the child has ended. */
 struct shared {
 	pid_t command; /* the process group of one of Slurm's commands that is running, or 0 */
 	int code;      /* 0, or the JOBSTACK_E code of an error, which TEXT explains */
@@ -104,11 +108,12 @@ struct shared {
 	_Alignas(max_align_t) char out[];
 };
 
+/* What is asked, and how; each kind of question uses some of the first members. */
 struct question {
 	/* Runs in the child; its answers go to shared->out.  0, or -1 with shared->text filled. */
 	int (*ask)(const struct js_slurm_ops *ops, const struct question *q);
-	uint32_t uid;
-	const uint32_t *job_ids;
+	uint32_t uid;		 /* whose jobs are meant */
+	const uint32_t *job_ids; /* N of them */
 	const char *stack;
 	void *out; /* N elements of SIZE bytes */
 	size_t size, n;
@@ -124,6 +129,7 @@ struct question {
 
 /* ----------------------------------------------------------------------------------------------------- the child */
 
+/* Registered last, it runs before the exit handlers of this program, so that none of those runs in the child. */
 static void exit_at_once(void)
 {
 	_exit(1);
@@ -143,8 +149,9 @@ static int ask_jobs(const struct js_slurm_ops *ops, const struct question *q)
 	char *text = q->shared->text;
 	int rc = 0;
 
-	/* of one user: one question; and with the commands always, as sites limit how often they may be called */
-	if (q->n > 1 && (q->uid != JS_SLURM_ANYBODY || ops == &js_slurm_commands)) {
+	/* of one user: one question; and with the commands always (they have no `job`), as sites limit how often they
+	 * may be called */
+	if (ops->job == NULL || (q->n > 1 && q->uid != JS_SLURM_ANYBODY)) {
 		rc = ops->user_jobs(q->uid, q->job_ids, q->n, jobs, text, sizeof(q->shared->text));
 		if (rc == 0)
 			report_progress(q, q->n);
@@ -158,6 +165,7 @@ static int ask_jobs(const struct js_slurm_ops *ops, const struct question *q)
 	return rc; /* after an error, the next one would wait for as long */
 }
 
+/* The controller first; then each node whose step it does not list, and which it does not call down. */
 static int ask_steps(const struct js_slurm_ops *ops, const struct question *q)
 {
 	struct js_slurm_step *steps = (void *)q->shared->out;
@@ -172,6 +180,7 @@ static int ask_steps(const struct js_slurm_ops *ops, const struct question *q)
 	return 0;
 }
 
+/* Place 0 is for the newest job that has ended; the others are counted, and kept as far as there are places. */
 static void add_queued(void *ctx, const struct js_slurm_queued *job)
 {
 	const struct question *q = ctx;
@@ -290,6 +299,7 @@ struct asking {
 	int line_ended, late;
 };
 
+/* Starts the child with two pipes, of which it gets the writing ends. */
 static int start_child(struct asking *a, const struct question *q, struct jobstack_error *error)
 {
 	struct js_child child = {.shut_others = 1,
@@ -314,6 +324,7 @@ static int start_child(struct asking *a, const struct question *q, struct jobsta
 					  js_error_process_words(err));
 }
 
+/* Keeps the last line that is not empty, however much comes. */
 static void read_libslurm_words(struct asking *a)
 {
 	char text[512];
@@ -331,7 +342,8 @@ static void read_libslurm_words(struct asking *a)
 	a->last[a->last_len] = '\0';
 }
 
-/* Waits until the child has ended, or is late, and collects it.  Returns its wait status, or -1. */
+/* Waits until the child has ended, or is late, and collects it.  Returns its wait status, or -1.  Each answer gets the
+ * whole limit; with REST, all after the first have so many limits together. */
 static int await_child(struct asking *a, int64_t limit_us, int rest)
 {
 	int64_t until = js_clock_mono_us() + limit_us;
@@ -360,13 +372,14 @@ static int await_child(struct asking *a, int64_t limit_us, int rest)
 	return js_child_wait(a->pid);
 }
 
-/* Slurm ends the process for that, and has no number for it: only its last words say so. */
+/* Finds the reason in libslurm's last words: without a configuration it ends the process, and has no number for that.
+ */
 static unsigned number_of_words(const char *words)
 {
 	return strstr(words, "configuration source") != NULL ? JS_WHY_NO_SLURM_CONFIG : 0;
 }
 
-/* Why there is no further answer. */
+/* Fills ERROR with why there is no further answer. */
 static int explain_silence(int64_t limit_us, const struct asking *a, int status, struct jobstack_error *error)
 {
 	const char *colon = a->last_len > 0 ? ": " : "";
@@ -382,7 +395,7 @@ static int explain_silence(int64_t limit_us, const struct asking *a, int status,
 			    a->last);
 }
 
-/* A configuration that is named but not there: libslurm would look for it for a minute. */
+/* Refuses a configuration that is named but not there: libslurm would look for it for a minute. */
 static int check_configuration(struct jobstack_error *error)
 {
 	const char *conf = getenv("SLURM_CONF");
@@ -392,6 +405,7 @@ static int check_configuration(struct jobstack_error *error)
 	return js_error_file(error, "Slurm can't be asked: $SLURM_CONF, %s", conf);
 }
 
+/* What had been answered is copied out in any case: after an error the caller sees which elements are filled. */
 static int ask_in_child(const struct question *q, int64_t limit_us, struct jobstack_error *error)
 {
 	struct asking a = {.pid = -1, .progress = {-1, -1}, .said = {-1, -1}};
@@ -415,7 +429,8 @@ static int ask_in_child(const struct question *q, int64_t limit_us, struct jobst
 	return rc;
 }
 
-/* FOUND (may be NULL) gets shared->found. */
+/* Asks, by the module or by Slurm's commands (js_slurm_where says how that is chosen).  FOUND (may be NULL) gets
+ * shared->found.  Without elements only the module and the configuration are checked. */
 static int ask_question(const struct js_slurm_where *where, struct question *q, size_t *found,
 			struct jobstack_error *error)
 {
@@ -433,7 +448,7 @@ static int ask_question(const struct js_slurm_where *where, struct question *q, 
 		rc = js_slurm_find(where, &path, &missing);
 	q->module = rc == 0 && !commands ? path.data : NULL;
 	q->no_module = missing.text;
-	/* what could not be had without commands either */
+	/* no module: Slurm's commands take its place, if they are there */
 	if (rc == JOBSTACK_EMISSING && !q->only_module && js_child_is_in_path("squeue"))
 		rc = 0;
 	if (rc != 0 && error != NULL)

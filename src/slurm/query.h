@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 /* One job as Slurm has it.  Times are microseconds since 1970, or -1: not known (yet). */
@@ -52,6 +53,14 @@ struct js_slurm_queued {
 	char partition[128];
 };
 
+/* Returns whether a job with this NAME and COMMENT (may be NULL) belongs to STACK: "jobstack-STACK", "jobstack:STACK".
+ */
+static inline int js_slurm_is_of_stack(const char *name, const char *comment, const char *stack)
+{
+	return (name != NULL && strncmp(name, "jobstack-", 9) == 0 && strcmp(name + 9, stack) == 0) ||
+	       (comment != NULL && strncmp(comment, "jobstack:", 9) == 0 && strcmp(comment + 9, stack) == 0);
+}
+
 /* How the cluster is set up. */
 struct js_slurm_conf {
 	int64_t kill_wait_us; /* between TERM and KILL */
@@ -70,6 +79,7 @@ struct js_slurm_ops {
 	unsigned abi;
 	unsigned job_size, step_size, conf_size, queued_size; /* sizeof the structs above */
 	uint32_t slurm_version; /* SLURM_VERSION_NUMBER of what it was built with: 0x180b05 is 24.11.5 */
+	/* one job; NULL of the commands, which are asked for several in one question */
 	int (*job)(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size);
 	/* those of N jobs that are the user's, in one question; UID is JS_SLURM_ANYBODY for the commands alone */
 	int (*user_jobs)(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
@@ -139,8 +149,8 @@ int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char
 /* In words: "its Slurm job 120_[7-20] in the partition long is PENDING: Priority". */
 void js_slurm_queued_words(const struct js_slurm_queued *job, char *words, size_t size);
 
-/* Is Slurm set up on this host, as far as a look at the usual places for its configuration can tell?  libslurm waits
- * for long where it is not. */
+/* Returns whether Slurm is set up on this host, as far as a look at the usual places for its configuration can tell.
+ * Where it is not, libslurm waits for long. */
 int js_slurm_is_here(void);
 
 /* Asks how the cluster is set up. */

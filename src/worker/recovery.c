@@ -28,7 +28,7 @@ int recovery_connect(const struct config *config, int64_t first_us, struct jobst
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	char file[PATH_MAX];
 
-	options.defaults_file = js_home_option_file(config->defaults_file, js_home_getenv, file, sizeof(file));
+	options.defaults_file = js_home_option_file(config->defaults_file, file, sizeof(file));
 	options.patience_us = PATIENCE_US;
 	options.log = speaker_log;
 	options.log_ctx = (void *)(uintptr_t)config;
@@ -79,7 +79,7 @@ static int find_job_end(const struct config *config, struct keeper_page *page, s
 	struct js_slurm_env env;
 	struct js_slurm_job job;
 
-	js_slurm_env_read(&env, js_home_getenv);
+	js_slurm_env_read(&env);
 	JS_TRY(js_budget_job(&budget, &env, budget.every_us, &job, error));
 	page->job_end_us = job.end_us > 0 ? js_clock_mono_us() + job.end_us - js_clock_wall_us() : 0;
 	return 0;

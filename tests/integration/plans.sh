@@ -47,7 +47,7 @@ sql "SELECT CONCAT('# class ',class,': ',SUM(hi-lo+1),' entries in ',COUNT(*),' 
 forget
 check 'all that is done beside it' all_that_is_done beside
 check '... finds its rows' plans
-check 'pops from homes beside it' env JOBSTACK_TEST_CNF="$lab/plans.cnf" "$JOBSTACK_BIN/tests/integration_test_homes"
+check 'pops from shards beside it' env JOBSTACK_TEST_CNF="$lab/plans.cnf" "$JOBSTACK_BIN/tests/integration_test_shards"
 check '... find their rows' plans 100 span
 check 'all that is done on it' all_that_is_done deep
 check '... finds its rows' plans

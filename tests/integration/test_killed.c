@@ -20,7 +20,7 @@
 #define LIMIT 5
 
 static const char *stack;	   /* all work on it */
-static unsigned homes;		   /* with so many */
+static unsigned shards;		   /* with so many */
 static atomic_uint in_hand[N + 1]; /* by entry */
 static atomic_int in_hands, most_in_hands, doubled, over, kills;
 static const char *failed[THREADS + 1];
@@ -114,7 +114,7 @@ static int live(struct jobstack *handle, uint64_t *dice, struct jobstack_error *
 		struct jobstack_step step = JOBSTACK_STEP_INIT;
 		struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 
-		w->homes = homes;
+		w->shards = shards;
 		for (size_t i = closing = 0; i < n;) {
 			if (js_num_jitter(dice, 3) == 0) {
 				i++;
@@ -196,7 +196,7 @@ static int say(void *ctx, const struct jobstack_finding *f)
 }
 
 /* While so many queries are killed. */
-static void storm(const char *name, int most, unsigned with_homes, int limit)
+static void storm(const char *name, int most, unsigned with_shards, int limit)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
@@ -210,7 +210,7 @@ static void storm(const char *name, int most, unsigned with_homes, int limit)
 	push.policy = &policy;
 	push_numbered(name, &push, N);
 	stack = name;
-	homes = with_homes;
+	shards = with_shards;
 	over = doubled = kills = most_in_hands = 0;
 	for (size_t i = 0; i < THREADS; i++) {
 		number[i] = i;
@@ -240,10 +240,10 @@ static void plain(void **state)
 	storm("plain", 4000, 0, 0);
 }
 
-static void with_homes(void **state)
+static void with_shards(void **state)
 {
 	(void)state;
-	storm("homes", 2000, JS_SPAN_HOMES, 0);
+	storm("shards", 2000, JS_SPAN_SHARDS, 0);
 }
 
 static void limited(void **state)
@@ -300,7 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain),
-		cmocka_unit_test(with_homes),
+		cmocka_unit_test(with_shards),
 		cmocka_unit_test(limited),
 		cmocka_unit_test(missing_rows),
 	};

@@ -20,8 +20,9 @@
 
 /* From the command line: W workers (2 or 3), each of which looks at the others, too; LEASE in ticks of the clock; CUTS
  * and KILLS, how often a connection breaks and a worker is killed; SCRIPT, the worker whose command nobody stops (a
- * script's pop, or one frozen with its keeper), or W; BRIEF, without what only ends early; AHEAD, with pops from homes,
- * and of one more entry while a command runs; CANCEL, with a person who cancels the first entry, and requeues it. */
+ * script's pop, or one frozen with its keeper), or W; BRIEF, without what only ends early; AHEAD, with pops from
+ * shards, and of one more entry while a command runs; CANCEL, with a person who cancels the first entry, and requeues
+ * it. */
 #define N	2		/* entries */
 #define TRIES(e) (2 - (e))	/* failed or lost so often, it is dead: the second one at once */
 #define ALL	((1 << N) - 1)
@@ -294,7 +295,7 @@ end:	do
 	:: d_step { free(w) && me[w].did -> send(w, me[w].did, 0, 0, ready, 0) }
 	:: d_step { free(w) && me[w].did -> send(w, 0, me[w].did, 0, ready, 0) }
 	:: d_step { free(w) && me[w].hands && !me[w].did && me[w].age && may_rest(w) -> send(w, 0, 0, 0, 0, 0) }
-#ifdef AHEAD	/* one from a home, which is not the first; one more while the command runs */
+#ifdef AHEAD	/* one from a shard, which is not the first; one more while the command runs */
 	:: d_step { free(w) && !me[w].hands && ready -> send(w, 0, 0, 0, HOME, 0) }
 	:: d_step { free(w) && me[w].hands && !unstarted(w) && ready -> send(w, 0, 0, 0, 1, 0) }
 	:: d_step { free(w) && me[w].did && ready -> send(w, me[w].did, 0, 0, HOME, 0) }

@@ -11,25 +11,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static const char *const *variables; /* NAME, value, NAME, value, NULL */
-
-static const char *get(const char *name)
-{
-	for (const char *const *v = variables; *v != NULL; v += 2)
-		if (strcmp(*v, name) == 0)
-			return v[1];
-	return NULL;
-}
-
+/* LIST: NAME, value, NAME, value, NULL. */
 static void read_env(struct js_slurm_env *env, const char *const list[])
 {
-	variables = list;
-	js_slurm_env_read(env, get);
+	assert_int_equal(clearenv(), 0);
+	for (; *list != NULL; list += 2)
+		assert_int_equal(setenv(list[0], list[1], 1), 0);
+	js_slurm_env_read(env);
 }
 
 static void test_outside(void **state)

@@ -7,7 +7,6 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "base/home.h"
 #include "frame/sbatch.h"
 #include "slurm/env.h"
 #include "show/json.h"
@@ -90,7 +89,7 @@ static void find_where(struct doctor *d)
 {
 	static struct js_slurm_env env;
 
-	js_slurm_env_read(&env, js_home_getenv);
+	js_slurm_env_read(&env);
 	(void)snprintf(d->where, sizeof(d->where), "%s", env.node);
 	if (env.in_slurm)
 		doctor_ok(d, "place", "in Slurm job %s on node %s%s%s", env.job, env.node,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Pops from homes: each entry once, in about their order, priority exactly; nothing that was lost before is in a home
- * or claimed ahead.  A new claim in the row of one that is closed.  Whether a worker uses homes depends on the server,
+ * Pops from shards: each entry once, in about their order, priority exactly; nothing that was lost before is in a shard
+ * or claimed ahead.  A new claim in the row of one that is closed.  Whether a worker uses shards depends on the server,
  * so here they are switched on by hand.
  */
 #define _GNU_SOURCE
@@ -30,27 +30,27 @@ static struct jobstack_worker *begin(struct jobstack *handle, const char *stack,
 	return jobstack_worker_begin(handle, stack, &options, &w, error) == 0 ? w : NULL;
 }
 
-/* One step from home HOME (JS_SPAN_HOMES: in order), or one that is drawn (-1). */
-static int step_from(struct jobstack_worker *w, int home, const struct jobstack_step *step,
+/* One step from shard SHARD (JS_SPAN_SHARDS: in order), or one that is drawn (-1). */
+static int step_from(struct jobstack_worker *w, int shard, const struct jobstack_step *step,
 		     struct jobstack_batch *batch, struct jobstack_error *error)
 {
-	w->homes = JS_SPAN_HOMES;
-	if (home >= 0) /* the seed's state that draws it */
+	w->shards = JS_SPAN_SHARDS;
+	if (shard >= 0) /* the seed's state that draws it */
 		for (w->seed = 1;; w->seed++) {
 			uint64_t seed = w->seed;
 
-			if (js_num_jitter(&seed, JS_SPAN_HOMES + 1) == (unsigned)home)
+			if (js_num_jitter(&seed, JS_SPAN_SHARDS + 1) == (unsigned)shard)
 				break;
 		}
 	return jobstack_step(w, step, batch, NULL, error);
 }
 
-static int pop_from(struct jobstack_worker *w, int home, size_t k, struct jobstack_batch *batch)
+static int pop_from(struct jobstack_worker *w, int shard, size_t k, struct jobstack_batch *batch)
 {
 	struct jobstack_step step = JOBSTACK_STEP_INIT;
 
 	step.claim = k;
-	return step_from(w, home, &step, batch, &e);
+	return step_from(w, shard, &step, batch, &e);
 }
 
 static void note(const struct jobstack_batch *batch)
@@ -76,7 +76,7 @@ static void *work(void *ctx)
 	const char **failed = ctx;
 	size_t n = 0;
 
-	w = jobstack_open(&handle, &options, &error) == 0 ? begin(handle, "homes", &error) : NULL;
+	w = jobstack_open(&handle, &options, &error) == 0 ? begin(handle, "shards", &error) : NULL;
 	while (w != NULL) {
 		struct jobstack_step step = JOBSTACK_STEP_INIT;
 
@@ -107,7 +107,7 @@ static void each_once(void **state)
 	const char *failed[THREADS] = {NULL};
 
 	(void)state;
-	push_numbered("homes", &push, N);
+	push_numbered("shards", &push, N);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, work, &failed[i]), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -117,12 +117,12 @@ static void each_once(void **state)
 			fail_msg("a worker failed: %s", failed[i]);
 	for (size_t i = 1; i <= N; i++)
 		assert_int_equal(popped[i], 1);
-	look("homes");
+	look("shards");
 	assert_true(st.done == N && st.ready == 0 && st.running == 0);
-	/* all homes together, and once more while the last of them empties */
+	/* all shards together, and once more while the last of them empties */
 	print_message("farthest from its place: %d\n", (int)farthest);
-	assert_true(farthest < 2 * JS_SPAN_HOMES * JS_SPAN_HOME_POPS * K);
-	assert_true(farthest > JS_SPAN_HOME_POPS * K); /* homes were in use */
+	assert_true(farthest < 2 * JS_SPAN_SHARDS * JS_SPAN_SHARD_POPS * K);
+	assert_true(farthest > JS_SPAN_SHARD_POPS * K); /* shards were in use */
 }
 
 static uint64_t count(const char *stack, const char *where)
@@ -132,10 +132,11 @@ static uint64_t count(const char *stack, const char *where)
 	uint64_t n = 0;
 
 	OK(js_stack_find(one, stack, &s, &e));
-	OK(strcmp(where, "homes") == 0
-		   ? js_handle_ask_number(one, &n, &e, "SELECT COUNT(*) FROM span WHERE stack_id=%u AND home=1", s.id)
+	OK(strcmp(where, "shards") == 0
+		   ? js_handle_ask_number(one, &n, &e, "SELECT COUNT(*) FROM span WHERE stack_id=%u AND shard=1", s.id)
 		   : js_handle_ask_number(one, &n, &e,
-					  "SELECT COUNT(*) FROM span WHERE stack_id=%u AND home=1 AND losses>0", s.id));
+					  "SELECT COUNT(*) FROM span WHERE stack_id=%u AND shard=1 AND losses>0",
+					  s.id));
 	jobstack_free(one);
 	return n;
 }
@@ -150,14 +151,14 @@ static void order_and_priority(void **state)
 	push_numbered("rank", &push, 5000);
 	w = begin(h, "rank", &e);
 	assert_non_null(w);
-	OK(pop_from(w, JS_SPAN_HOMES - 1, 1, &b)); /* there are no homes yet: from the long span, which is then cut */
+	OK(pop_from(w, JS_SPAN_SHARDS - 1, 1, &b)); /* there are no shards yet: from the long span, which is then cut */
 	assert_true(b.count == 1 && jobstack_batch_entry(&b, 0)->entry == 1);
 	jobstack_batch_free(&b);
-	assert_int_equal(count("rank", "homes"), JS_SPAN_HOMES);
+	assert_int_equal(count("rank", "shards"), JS_SPAN_SHARDS);
 	OK(pop_from(w, 5, 1, &b));
-	assert_int_equal(jobstack_batch_entry(&b, 0)->entry, 2 + 5 * JS_SPAN_HOME_POPS);
+	assert_int_equal(jobstack_batch_entry(&b, 0)->entry, 2 + 5 * JS_SPAN_SHARD_POPS);
 	jobstack_batch_free(&b);
-	OK(pop_from(w, JS_SPAN_HOMES, 2, &b)); /* in order */
+	OK(pop_from(w, JS_SPAN_SHARDS, 2, &b)); /* in order */
 	assert_true(b.count == 2 && jobstack_batch_entry(&b, 0)->entry == 2);
 	jobstack_batch_free(&b);
 	push.priority = 5;
@@ -200,26 +201,26 @@ static void lost_before(void **state)
 	assert_non_null(w);
 	step.claim = 4;
 	step.fresh = 1; /* they come first, and are not claimed ahead */
-	OK(step_from(w, JS_SPAN_HOMES, &step, &b, &e));
+	OK(step_from(w, JS_SPAN_SHARDS, &step, &b, &e));
 	assert_int_equal(b.count, 0);
-	for (int home = 0; home <= JS_SPAN_HOMES; home++) {
-		OK(pop_from(w, home, 4, &b));
+	for (int shard = 0; shard <= JS_SPAN_SHARDS; shard++) {
+		OK(pop_from(w, shard, 4, &b));
 		assert_true(b.count == 1 || jobstack_batch_entry(&b, 0)->losses == 0);
 		jobstack_batch_free(&b);
 	}
-	assert_int_equal(count("lost", "lost homes"), 0);
+	assert_int_equal(count("lost", "lost shards"), 0);
 	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(w);
 	look("lost");
 	assert_true(st.ready == 2000);
 }
 
-static uint64_t pop_one(struct jobstack_worker *w, int home)
+static uint64_t pop_one(struct jobstack_worker *w, int shard)
 {
 	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	uint64_t one;
 
-	OK(pop_from(w, home, 1, &b));
+	OK(pop_from(w, shard, 1, &b));
 	assert_int_equal(b.count, 1);
 	one = jobstack_batch_entry(&b, 0)->entry;
 	jobstack_batch_free(&b);
@@ -242,14 +243,14 @@ static void claim_is_gone(void **state)
 	push_numbered("gone", &push, 100);
 	w = begin(h, "gone", &e);
 	assert_non_null(w);
-	assert_int_equal(pop_one(w, JS_SPAN_HOMES), 1);
+	assert_int_equal(pop_one(w, JS_SPAN_SHARDS), 1);
 	OK(js_stack_find(h, "gone", &s, &e));
 	OK(js_handle_change(h, 0, NULL, &e, "DELETE FROM claim WHERE stack_id=%u", s.id));
 	step.outcomes = &done;
 	step.outcomes_n = 1;
 	step.claim = 1;
 	/* MariaDB: the sum of the rows differs, again and again; MySQL: a guard takes the worker for fenced */
-	assert_true(step_from(w, JS_SPAN_HOMES, &step, &b, &e) != 0);
+	assert_true(step_from(w, JS_SPAN_SHARDS, &step, &b, &e) != 0);
 	assert_int_equal(b.count, 0);
 	OK(js_handle_ask_number(h, &n, &e, "SELECT SUM(hi-lo+1) FROM span WHERE stack_id=%u", s.id));
 	assert_int_equal(n, 99);
