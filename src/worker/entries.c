@@ -7,6 +7,7 @@
 #include "worker/entries.h"
 
 #include "worker/orphans.h"
+#include "worker/outcome.h"
 #include "worker/slot.h"
 #include "worker/speaker.h"
 
@@ -244,9 +245,9 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 	char reason[REASON_MAX];
 	int status;
 
-	slot_judge(&s->commands, slot, reaped, &outcome, reason);
+	outcome_judge(&s->commands, slot, reaped, &outcome, reason);
 	entries_begin_call(s, slot, CALL_KEEP);
-	status = slot_keep(&s->commands, slot, reaped, &outcome, reason, &error);
+	status = outcome_keep(&s->commands, slot, reaped, &outcome, reason, &error);
 	entries_end_call(s, slot);
 	slot->pid = 0;
 	entries_post(s, slot, &outcome);
