@@ -291,7 +291,7 @@ static void remember_worker(const struct js_observer *w, const struct js_suspect
 
 /* Returns whether S was silent for long enough, and gives it the reason.  The time that was watched ends when the last
  * question was sent (SENT_US), not when its answer came: a heartbeat in between would not be in the answer. */
-static int prove_silence(const struct memory *kind, struct js_suspect *s, int64_t sent_us)
+static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t sent_us)
 {
 	int64_t watched = sent_us - m->since_us, silent = s->silent_us > watched ? s->silent_us : watched;
 
@@ -309,7 +309,7 @@ static int prove_silence(const struct memory *kind, struct js_suspect *s, int64_
 
 /* Returns when S must be looked at again: before the gap would be so long that its watch begins anew, and when its
  * lease is over. */
-static int64_t next_look(const struct memory *kind, const struct js_suspect *s, int64_t now_us)
+static int64_t next_look(const struct memory *m, const struct js_suspect *s, int64_t now_us)
 {
 	int64_t over = m->since_us + (s->by_script ? SCRIPT_WATCH_US : s->lease_us), next = now_us + s->lease_us / 4;
 
