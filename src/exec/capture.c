@@ -22,14 +22,16 @@
 
 struct js_capture {
 	char *dir;
-	int fd[2];	    /* stdout, stderr */
-	int64_t from[2];    /* what is before this has been kept */
-	int64_t seen[2];    /* how long they were at the last look */
+	int fd[2]; /* stdout, stderr */
+	/* bytes from the beginning of each file: */
+	int64_t from[2];    /* up to here it was kept with an earlier entry */
+	int64_t seen[2];    /* its length at the last look */
+	int64_t holes[2];   /* up to here its disk space is freed */
+	int64_t gone[2];    /* from FROM and half the limit to here, its disk space was freed, and it can't be read any
+			       more */
+	int64_t trimmed[2]; /* its length when it was last trimmed */
+	int64_t limit[2];   /* how much of an entry's output is kept; 0: all */
 	int64_t looked_us;  /* when the last look was, by CLOCK_MONOTONIC */
-	int64_t holes[2];   /* disk space before this is freed */
-	int64_t limit[2];   /* 0: none */
-	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
-	int64_t trimmed[2]; /* how long they were when they were last trimmed */
 	int solid;	    /* the file system makes no holes */
 };
 
@@ -62,7 +64,7 @@ void js_capture_free(struct js_capture *capture)
 	errno = saved;
 }
 
-/* Where the file system has no files without a name: one whose name is taken away at once. */
+/* Makes a file without a name where the file system has no O_TMPFILE: its name is removed at once. */
 static int open_and_unlink(const char *dir)
 {
 	struct js_buf name = {0};
@@ -111,7 +113,8 @@ int js_capture_full(const struct js_capture *capture, const char *dir, struct jo
 				       capture->dir);
 }
 
-static int look_at_size(struct js_capture *c, int i)
+/* Reads the length of file I.  A command may have cut its file: then nothing behind its end is gone. */
+static int read_size(struct js_capture *c, int i)
 {
 	struct stat st;
 
@@ -125,13 +128,14 @@ static int look_at_size(struct js_capture *c, int i)
 	return 0;
 }
 
+/* A file that is still empty is used again, so that commands that print nothing cost no new files. */
 int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
 {
 	/* in a busy slot the next command begins at once: the length from the last look is still valid */
 	int fresh = js_clock_mono_us() - capture->looked_us < FRESH_US;
 
 	for (int i = 0; i < 2; i++) {
-		if (capture->fd[i] >= 0 && (fresh || look_at_size(capture, i) == 0) && capture->seen[i] == 0)
+		if (capture->fd[i] >= 0 && (fresh || read_size(capture, i) == 0) && capture->seen[i] == 0)
 			continue;
 		if (capture->fd[i] >= 0)
 			(void)close(capture->fd[i]);
@@ -158,6 +162,8 @@ void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err)
 	capture->limit[1] = err;
 }
 
+/* Of each file only the first half of the limit and the last half are kept.  So what lies between them is freed, in
+ * pieces that are worth a call; the boundary of the last half moves on as the command prints. */
 int js_capture_trim(struct js_capture *c)
 {
 	struct stat st;
@@ -192,13 +198,15 @@ static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
 	return js_kept_choose(kept, c->fd[i], c->from[i], c->fd[i] < 0 ? 0 : len, c->limit[i], c->gone[i]);
 }
 
+/* The time of the look is noted before it, and only if it succeeded: what the command writes later is seen by the next
+ * look. */
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 {
 	int64_t now = js_clock_mono_us();
 
 	capture->looked_us = 0; /* until both have been read */
 	for (int i = 0; i < 2; i++)
-		if (look_at_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
+		if (read_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
 			return -1;
 	capture->looked_us = now;
 	return 0;
@@ -211,6 +219,7 @@ size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_K
 	return choose_kept(capture, which, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
 }
 
+/* The disk space of what was kept is freed in pieces that are worth a call. */
 void js_capture_next(struct js_capture *capture)
 {
 	for (int i = 0; i < 2; i++) {
@@ -226,6 +235,7 @@ void js_capture_next(struct js_capture *capture)
 	}
 }
 
+/* What was moved counts as kept, so that a persistent command's next entry begins behind it. */
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
 {
 	struct js_kept kept[2];
@@ -236,8 +246,8 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 	return 0;
 }
 
-/* A link is followed only if it is the user's own, or root's: another user could make it point to any file of this
- * user, which would be overwritten. */
+/* Opens the file PATH for writing.  A symbolic link is followed only if it is the user's own, or root's: another user's
+ * link could point to any file of this user, which would be overwritten. */
 static int open_own(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, fd = open(path, flags | O_NOFOLLOW, 0666);
@@ -248,6 +258,7 @@ static int open_own(const char *path)
 	return fd;
 }
 
+/* The directories above the file are made only if the first open fails, which is rare. */
 int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 {
 	const char *slash = strrchr(path, '/');

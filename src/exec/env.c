@@ -13,18 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OURS 9	   /* names of ours; a command has at most one fewer */
+#define OURS 9	   /* our variables; no command gets all of them */
 #define PROTOCOL 1 /* of persistent commands: docs/LANGUAGES.md */
 
 struct js_env {
 	char **list;	      /* the inherited variables, then ours, then NULL */
-	size_t kept;	      /* of the inherited */
+	size_t kept;	      /* how many of the inherited variables are in it */
 	struct js_buf text;   /* ours, NUL-separated */
 	char process[80];     /* the last of our variables */
 	struct js_buf python; /* PYTHONPATH, if it is ours */
-	int in_job, as_array;
+	int in_job, as_array; /* the task's number is hidden; it is the datapath (JS_ENV_ARRAY_TASK) */
 };
 
+/* Returns whether an inherited variable has the name of one of ours. */
 static int is_reserved_variable(const char *variable)
 {
 	static const char *const names[OURS] = {
@@ -37,6 +38,7 @@ static int is_reserved_variable(const char *variable)
 	return 0;
 }
 
+/* JOBSTACK_PROCESS is the same for all entries of this worker, so it is written once. */
 int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error)
 {
 	size_t n = 0;
@@ -78,6 +80,7 @@ void js_env_as_array(struct js_env *env)
 	env->as_array = 1;
 }
 
+/* PYTHONPATH stays at its place in the list if there is one, or goes behind the inherited variables. */
 int js_env_python(struct js_env *env, const char *dir)
 {
 	static const char name[] = "PYTHONPATH=";
@@ -97,6 +100,8 @@ int js_env_python(struct js_env *env, const char *dir)
 	return 0;
 }
 
+/* Our variables lie one behind the other in one buffer, and the list points into it.  So the list is filled after the
+ * buffer has grown for the last time, and nothing is allocated per entry once it is large enough. */
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values)
 {
 	struct js_buf *text = &env->text;

@@ -14,18 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINE 4096 /* a line's end is looked for so far */
+#define LINE 4096 /* how far the end of a line is looked for */
 
 /* ------------------------------------------------------------------------------------------------------- copying */
 
-/* Whether ERR is about the data, not about the way of copying: the other way would not help. */
+/* Returns whether ERR is about the data or the disk, and not about the way of copying: then the other way would fail,
+ * too. */
 static int is_final_error(int err)
 {
 	return err == ENOSPC || err == EDQUOT || err == EFBIG || err == EIO || err == EPIPE || err == ESTALE;
 }
 
 /* Copies up to LEN bytes of the file IN, from *FROM on, to OUT, within the kernel if it can; moves both offsets. */
-static ssize_t copy_some(int in, off_t *from, int out, int64_t *at, size_t len)
+static ssize_t copy_chunk(int in, off_t *from, int out, int64_t *at, size_t len)
 {
 	char block[65536];
 	off_t to = at != NULL ? (off_t)*at : 0;
@@ -54,7 +55,7 @@ static int64_t copy_bytes(int in, int64_t from, int64_t len, int out, int64_t *a
 	ssize_t n = 1;
 
 	while ((int64_t)next < from + len && n != 0) {
-		n = copy_some(in, &next, out, at, (size_t)(from + len - (int64_t)next));
+		n = copy_chunk(in, &next, out, at, (size_t)(from + len - (int64_t)next));
 		if (n < 0 && errno != EINTR)
 			return -1;
 	}
@@ -119,6 +120,7 @@ static int begin_tail(struct js_kept *k)
 	return 0;
 }
 
+/* What was trimmed (GONE) can reach into the last part if the command has cut its file: then that begins later. */
 int js_kept_choose(struct js_kept *k, int fd, int64_t from, int64_t len, int64_t limit, int64_t gone)
 {
 	const int64_t end = from + len, half = limit / 2;
@@ -143,25 +145,7 @@ int64_t js_kept_len(const struct js_kept *k)
 	return k->head + (int64_t)k->mark_len + k->tail;
 }
 
-static int read_part(const struct js_kept *k, int64_t at, int64_t len, char **to)
-{
-	int64_t n = read_bytes(k->fd, at, *to, (size_t)len);
-
-	*to += n > 0 ? n : 0;
-	return n == len ? 0 : n < 0 ? -1 : 1;
-}
-
-int js_kept_read(const struct js_kept *k, char *to)
-{
-	int rc = k->head > 0 ? read_part(k, k->head_at, k->head, &to) : 0;
-
-	if (rc == 0 && k->mark_len > 0) {
-		memcpy(to, k->mark, k->mark_len);
-		to += k->mark_len;
-	}
-	return rc == 0 && k->tail > 0 ? read_part(k, k->tail_at, k->tail, &to) : rc;
-}
-
+/* Copies LEN bytes from FROM to OUT.  Returns 0; 1: the file is shorter; -1 with errno. */
 static int copy_part(const struct js_kept *k, int64_t from, int64_t len, int out, int64_t *at)
 {
 	int64_t n = len > 0 ? copy_bytes(k->fd, from, len, out, at) : 0;
@@ -178,6 +162,7 @@ int js_kept_copy(const struct js_kept *k, int out, int64_t *at)
 	return rc == 0 ? copy_part(k, k->tail_at, k->tail, out, at) : rc;
 }
 
+/* Calls FN with each block of the LEN bytes at AT.  Returns as js_kept_each does. */
 static int each_block(const struct js_kept *k, int64_t at, int64_t len,
 		      int (*fn)(void *ctx, const char *text, size_t len), void *ctx)
 {
@@ -215,8 +200,8 @@ int js_kept_last(const struct js_kept *k, char *last)
 	return n == 1 ? 0 : n < 0 ? -1 : 1;
 }
 
-/* The end of the LEN bytes of FD from FROM on. */
-static size_t tail_of(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
+/* Reads the end of the LEN bytes of FD from FROM on, without the first line if that is not whole. */
+static size_t read_tail(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
 {
 	int64_t n = len < JS_KEPT_TAIL ? len : JS_KEPT_TAIL, got;
 	const char *newline;
@@ -237,7 +222,7 @@ size_t js_kept_tail(const struct js_kept *k, char to[JS_KEPT_TAIL])
 {
 	int cut = k->mark_len > 0 && k->tail > 0;
 
-	return tail_of(k->fd, cut ? k->tail_at : k->head_at, cut ? k->tail : k->head, to);
+	return read_tail(k->fd, cut ? k->tail_at : k->head_at, cut ? k->tail : k->head, to);
 }
 
 size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL])
@@ -247,7 +232,7 @@ size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL])
 	size_t n = 0;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		n = tail_of(fd, 0, (int64_t)st.st_size, to);
+		n = read_tail(fd, 0, (int64_t)st.st_size, to);
 	if (fd >= 0)
 		(void)close(fd);
 	return n;

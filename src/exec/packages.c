@@ -27,17 +27,18 @@
 #include <unistd.h>
 
 #define PREFIX "jobstack-packages-"
-#define KEPT 128      /* attempts per slot (a power of two): after its end, an attempt waits for the next step */
+#define KEPT 128      /* attempts remembered per slot (a power of two): an attempt is asked about after its end */
 #define PLACES 64     /* directories */
 #define PACKAGES 4096 /* that are told apart */
 #define MODULES 65536 /* of all distributions in all places */
 #define FILES 50000   /* looked at in a directory */
 #define LINE 1024
-#define ROUND (64 << 10)
-#define PAUSE_US 5000 /* after each round, and four times as long as it took: a flood takes little of a processor */
+#define ROUND (64 << 10) /* bytes read at once */
+#define PAUSE_US 5000	 /* after each round, and four times as long as it took: a flood takes little of a processor */
 #define PAUSE_MOST_US 100000
-#define RECENT_S 60 /* a directory that may just be being made */
+#define RECENT_S 60 /* a younger directory may just be being made */
 
+/* A module that can be imported, from one of the directories. */
 struct module {
 	char *name;
 	unsigned place, package;
@@ -50,8 +51,8 @@ struct package {
 struct attempt {
 	uint64_t entry;
 	uint32_t attempt;
-	uint64_t places;
-	unsigned char has[PACKAGES / 8];
+	uint64_t places;		 /* the directories where it may find packages, as bits */
+	unsigned char has[PACKAGES / 8]; /* the packages that it has imported, as bits */
 };
 
 struct js_packages {
@@ -77,22 +78,15 @@ struct js_packages {
 
 /* ----------------------------------------------------------------------------------------------- distributions */
 
-/* The package's number; PACKAGES: there is no memory for more. */
-static unsigned find_package(struct js_packages *p, const char *name, const char *version)
+/* Returns the package's number, which is new if need be; PACKAGES: there can be no more, or no memory. */
+static unsigned add_package(struct js_packages *p, const char *name, const char *version)
 {
+	struct package added = {.name = NULL};
 	unsigned i = 0;
 
 	while (i < p->package_n &&
 	       (strcmp(p->package[i].name, name) != 0 || strcmp(p->package[i].version, version) != 0))
 		i++;
-	return i;
-}
-
-static unsigned add_package(struct js_packages *p, const char *name, const char *version)
-{
-	unsigned i = find_package(p, name, version);
-	struct package added = {.name = NULL};
-
 	if (i < p->package_n || i == PACKAGES)
 		return i;
 	added.name = strdup(name);
@@ -109,6 +103,8 @@ static unsigned add_package(struct js_packages *p, const char *name, const char 
 	return i;
 }
 
+/* Adds a module of PACKAGE.  RECORD lists many files of a module, one after the other, so one that was just added is
+ * left out. */
 static void add_module(struct js_packages *p, const char *name, size_t len, unsigned place, unsigned package)
 {
 	struct module m = {strndup(name, len), place, package};
@@ -122,8 +118,8 @@ static void add_module(struct js_packages *p, const char *name, size_t len, unsi
 		p->module[p->module_n++] = m;
 }
 
-/* The modules that a file of the distribution lists: top_level.txt, or RECORD with a path in each line.  Returns how
- * many lines it has. */
+/* Adds the modules that a file of the distribution lists: top_level.txt, or RECORD with a path in each line.  Returns
+ * how many lines it has. */
 static size_t read_modules(struct js_packages *p, const char *path, unsigned place, unsigned package)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -152,7 +148,8 @@ void js_packages_plain(char *name)
 		*c = *c == '_' || *c == '.' ? '-' : (char)tolower((unsigned char)*c);
 }
 
-/* A distribution: NAME-VERSION.dist-info or NAME-VERSION[-pyX.Y].egg-info, a directory (or a file, of distutils). */
+/* Adds a distribution: NAME-VERSION.dist-info or NAME-VERSION[-pyX.Y].egg-info, a directory (or a file, of distutils).
+ * If it lists no modules, its own name is taken for one. */
 static void read_distribution(struct js_packages *p, const char *entry, unsigned place)
 {
 	char name[256], *version, *end, path[LINE];
@@ -187,7 +184,8 @@ static int compare_modules(const void *a, const void *b)
 	return strcmp(((const struct module *)a)->name, ((const struct module *)b)->name);
 }
 
-/* The number of a directory, which is read when it is first named; PLACES: there is no room. */
+/* Returns the number of a directory, which is read when it is first named; PLACES: there can be no more.  Modules are
+ * sorted anew, so that they can be searched. */
 static unsigned find_place(struct js_packages *p, const char *path)
 {
 	struct dirent *entry;
@@ -211,6 +209,7 @@ static unsigned find_place(struct js_packages *p, const char *path)
 
 /* --------------------------------------------------------------------------------------------------------- lines */
 
+/* Returns the attempt, or NULL if it is not known (any more).  With the lock held. */
 static struct attempt *find_attempt(struct js_packages *p, uint64_t entry, uint32_t attempt)
 {
 	if (p->found != NULL && p->found->entry == entry && p->found->attempt == attempt)
@@ -225,7 +224,8 @@ static struct attempt *find_attempt(struct js_packages *p, uint64_t entry, uint3
 	return NULL;
 }
 
-/* The places where the attempt may find packages; with PLACE, one more of them.  0: it is not known. */
+/* Returns the directories where the attempt may find packages, after adding PLACE if that is not PLACES; 0: the attempt
+ * is not known. */
 static uint64_t places_of(struct js_packages *p, uint64_t entry, uint32_t attempt, unsigned place)
 {
 	struct attempt *a;
@@ -241,6 +241,7 @@ static uint64_t places_of(struct js_packages *p, uint64_t entry, uint32_t attemp
 	return places;
 }
 
+/* Notes that the attempt has imported the package N. */
 static void note_package(struct js_packages *p, uint64_t entry, uint32_t attempt, unsigned n)
 {
 	struct attempt *a;
@@ -254,6 +255,7 @@ static void note_package(struct js_packages *p, uint64_t entry, uint32_t attempt
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
+/* Returns whether the attempt is known. */
 static int is_known(struct js_packages *p, uint64_t entry, uint32_t attempt)
 {
 	int known;
@@ -264,8 +266,8 @@ static int is_known(struct js_packages *p, uint64_t entry, uint32_t attempt)
 	return known;
 }
 
-/* PATH is a directory, a tab, and DEVICE.INODE.  Whether this process sees the same directory under that name: in a
- * container it may be another one.  Cuts PATH to the directory. */
+/* PATH is a directory, a tab, and DEVICE.INODE.  Returns whether this process sees the same directory under that name:
+ * in a container it may be another one.  Cuts PATH to the directory. */
 static int is_same_directory(char *path)
 {
 	char *tab = strrchr(path, '\t'), *dot = tab == NULL ? NULL : strchr(tab, '.');
@@ -280,7 +282,7 @@ static int is_same_directory(char *path)
 }
 
 /* Parses one line.  A line that did not come from our hook is ignored. */
-static void take_line(struct js_packages *p, char *line)
+static void parse_line(struct js_packages *p, char *line)
 {
 	char *tab = strchr(line, '\t'), *dot = tab == NULL ? NULL : memchr(line, '.', (size_t)(tab - line));
 	uint64_t entry, attempt, places;
@@ -304,8 +306,9 @@ static void take_line(struct js_packages *p, char *line)
 			note_package(p, entry, (uint32_t)attempt, p->module[i].package);
 }
 
-/* What the commands have written, in pieces of any length. */
-static void take_pieces(struct js_packages *p, const char *data, size_t len)
+/* Splits what the commands have written into lines.  It comes in pieces of any length; a line that is too long, or has
+ * a NUL, is dropped. */
+static void split_lines(struct js_packages *p, const char *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (data[i] != '\n') {
@@ -315,7 +318,7 @@ static void take_pieces(struct js_packages *p, const char *data, size_t len)
 		} else {
 			p->line[p->line_n] = '\0';
 			if (!p->overlong)
-				take_line(p, p->line);
+				parse_line(p, p->line);
 			p->line_n = 0;
 			p->overlong = 0;
 		}
@@ -323,6 +326,8 @@ static void take_pieces(struct js_packages *p, const char *data, size_t len)
 
 /* ---------------------------------------------------------------------------------------------------- the thread */
 
+/* The thread.  It rests four times as long as it works, so a command that floods the FIFO takes little of a processor.
+ * BUSY is set before the FIFO is read: whoever finds the FIFO empty and BUSY unset knows that all has been noted. */
 static void *read_packages(void *arg)
 {
 	struct js_packages *p = arg;
@@ -340,7 +345,7 @@ static void *read_packages(void *arg)
 		(void)pthread_mutex_unlock(&p->lock);
 		n = read(p->fifo, data, sizeof(data));
 		if (n > 0)
-			take_pieces(p, data, (size_t)n);
+			split_lines(p, data, (size_t)n);
 		(void)pthread_mutex_lock(&p->lock);
 		p->busy = 0;
 		stop = p->stop;
@@ -352,6 +357,7 @@ static void *read_packages(void *arg)
 	return NULL;
 }
 
+/* FIONREAD is read with the lock held, and so is BUSY: the thread sets BUSY before it empties the FIFO. */
 void js_packages_settle(struct js_packages *p, int64_t wait_us)
 {
 	int64_t until = jobstack_now_us() + wait_us;
@@ -375,6 +381,7 @@ static int compare_packages(const void *a, const void *b)
 	return names != 0 ? names : strcmp(x->version, y->version);
 }
 
+/* FN is called with the lock held, since the texts of packages may move when one is added. */
 int js_packages_of(struct js_packages *p, uint64_t entry, uint32_t attempt, js_packages_fn *fn, void *ctx)
 {
 	const struct package *has[PACKAGES];
@@ -394,6 +401,7 @@ int js_packages_of(struct js_packages *p, uint64_t entry, uint32_t attempt, js_p
 	return a != NULL ? 0 : JOBSTACK_NOTHING;
 }
 
+/* The oldest attempt of the slot is forgotten. */
 void js_packages_start(struct js_packages *p, unsigned slot, uint64_t entry, uint32_t attempt)
 {
 	struct attempt *a;
@@ -410,6 +418,7 @@ void js_packages_start(struct js_packages *p, unsigned slot, uint64_t entry, uin
 
 /* ------------------------------------------------------------------------------------------------- the directory */
 
+/* Removes the directory DIR with the files, and the empty directories, in it. */
 static void remove_files(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -424,6 +433,7 @@ static void remove_files(const char *dir)
 	(void)rmdir(dir);
 }
 
+/* Removes a directory with the FIFO and the hook, of which Python may have stored a compiled copy. */
 static void remove_directory(const char *dir)
 {
 	char cache[2048];
@@ -433,8 +443,9 @@ static void remove_directory(const char *dir)
 	remove_files(dir);
 }
 
-/* The directories of this user's workers that ended without removing them: nobody of this node has the FIFO open. Those
- * of other nodes, if they share TMP, have another HEAD. */
+/* Removes the directories of this user's workers that ended without doing so.  A worker that is alive has its FIFO
+ * open, so that the open below succeeds.  Directories of other nodes that share TMP have another HEAD, which is made of
+ * the boot. */
 static void sweep_directories(const char *tmp, const char *head)
 {
 	DIR *d = opendir(tmp);
@@ -459,6 +470,8 @@ static void sweep_directories(const char *tmp, const char *head)
 		(void)closedir(d);
 }
 
+/* Makes the directory with the FIFO and the hook.  The FIFO is opened for reading and writing, so it never has an end,
+ * and a command's open never waits. */
 static int make_directory(struct js_packages *p, const char *tmp, const char *hook, struct jobstack_error *error)
 {
 	char boot[40], head[64], path[600];
@@ -486,6 +499,16 @@ static int make_directory(struct js_packages *p, const char *tmp, const char *ho
 	return status;
 }
 
+static int start_thread(struct js_packages *p, struct jobstack_error *error)
+{
+	int failed = pthread_create(&p->thread, NULL, read_packages, p);
+
+	p->running = failed == 0;
+	return failed == 0
+		       ? 0
+		       : js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
+}
+
 int js_packages_begin(struct js_packages **made, const char *tmp, const char *hook, unsigned slots,
 		      struct jobstack_error *error)
 {
@@ -501,6 +524,7 @@ int js_packages_begin(struct js_packages **made, const char *tmp, const char *ho
 	p->next = calloc(slots, sizeof(*p->next));
 	p->attempt = calloc((size_t)slots * KEPT, sizeof(*p->attempt));
 	status = p->next == NULL || p->attempt == NULL ? js_error_memory(error) : make_directory(p, tmp, hook, error);
+	JS_THEN(status, start_thread(p, error));
 	if (status == 0)
 		*made = p;
 	else
@@ -508,16 +532,7 @@ int js_packages_begin(struct js_packages **made, const char *tmp, const char *ho
 	return status;
 }
 
-int js_packages_read(struct js_packages *p, struct jobstack_error *error)
-{
-	int failed = pthread_create(&p->thread, NULL, read_packages, p);
-
-	p->running = failed == 0;
-	return failed == 0
-		       ? 0
-		       : js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
-}
-
+/* The directory goes first, so that commands which are still there find no FIFO to write to. */
 void js_packages_end(struct js_packages *p)
 {
 	struct timespec until;

@@ -36,12 +36,13 @@ int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_
 	return path->failed ? -1 : 0;
 }
 
-/* Makes the path by the number.  0, or -1 without memory. */
+/* Makes the path of the file with the present number.  Returns 0, or -1 without memory. */
 static int name_file(struct js_packlog *log)
 {
 	return js_packlog_path_of(log, log->number, &log->path);
 }
 
+/* Nothing is made on the disk yet: a worker whose commands print nothing leaves no file. */
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size,
 		   struct jobstack_error *error)
 {
@@ -82,6 +83,7 @@ const char *js_packlog_path(const struct js_packlog *log)
 	return log->path.data;
 }
 
+/* Makes the file, if that was not done yet.  O_EXCL: a file that is there is never written to. */
 static int open_log(struct js_packlog *log, struct jobstack_error *error)
 {
 	const char *path = log->path.data;
@@ -98,6 +100,7 @@ static int open_log(struct js_packlog *log, struct jobstack_error *error)
 	return 0;
 }
 
+/* Control characters would break the header's line. */
 static void add_escaped(struct js_buf *text, const char *name, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -113,6 +116,7 @@ static void add_escaped(struct js_buf *text, const char *name, size_t len)
 	}
 }
 
+/* Appends the header line (exec/capture.h). */
 static void add_header(struct js_buf *text, const struct js_template_values *values, const struct js_reaped *reaped,
 		       int64_t ended_wall_us, const struct js_packlog_place *place)
 {
@@ -126,29 +130,33 @@ static void add_header(struct js_buf *text, const struct js_template_values *val
 	js_buf_char(text, '\n');
 }
 
+/* For js_kept_each: appends output to the text in CTX. */
+static int add_output(void *ctx, const char *text, size_t len)
+{
+	struct js_buf *to = ctx;
+
+	js_buf_add(to, text, len);
+	return to->failed ? -1 : 0;
+}
+
 /* Writes the header, which is in log->text, and the output after it, from log->end on.  Returns 0 and the new end in
  * *AT; 1 if a file became shorter meanwhile; -1 with errno. */
 static int write_small(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
-	for (int i = 0; i < 2; i++) {
-		char *to = js_buf_room(&log->text, (size_t)js_kept_len(&kept[i]));
+	int rc = 0;
 
-		if (to == NULL) {
-			errno = ENOMEM;
-			return -1;
-		}
-		JS_TRY(js_kept_read(&kept[i], to));
-		log->text.len += (size_t)js_kept_len(&kept[i]);
-	}
-	if (log->text.data[log->text.len - 1] != '\n')
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = js_kept_each(&kept[i], add_output, &log->text);
+	if (rc == 0 && log->text.data[log->text.len - 1] != '\n')
 		js_buf_char(&log->text, '\n');
 	if (log->text.failed) {
 		errno = ENOMEM;
 		return -1;
 	}
-	return js_file_write_at(log->fd, log->text.data, log->text.len, at);
+	return rc != 0 ? rc : js_file_write_at(log->fd, log->text.data, log->text.len, at);
 }
 
+/* Does the same for output that is not read into memory. */
 static int write_large(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
 	char last;
@@ -160,7 +168,8 @@ static int write_large(struct js_packlog *log, const struct js_kept kept[2], int
 	return rc != 0 || last == '\n' ? rc : js_file_write_at(log->fd, "\n", 1, at);
 }
 
-/* One try.  Results as of write_small; in any case nothing but whole entries is left. */
+/* Tries once to append an entry.  Returns as write_small does.  If it fails, the file is cut back to its last whole
+ * entry, and keeps the errno of the failure. */
 static int try_append(struct js_packlog *log, const struct js_kept kept[2], struct js_packlog_place *place)
 {
 	int64_t at = log->end;
@@ -179,7 +188,7 @@ static int try_append(struct js_packlog *log, const struct js_kept kept[2], stru
 	return rc;
 }
 
-/* The next file, if this one is long enough. */
+/* Goes on to the next file if the entry would make this one too long.  The first entry of a file always fits. */
 static int rotate_log(struct js_packlog *log, const struct js_packlog_place *place, struct jobstack_error *error)
 {
 	if (log->size == 0 || log->end == 0 ||
@@ -192,8 +201,9 @@ static int rotate_log(struct js_packlog *log, const struct js_packlog_place *pla
 	return name_file(log) == 0 ? 0 : js_error_memory(error);
 }
 
-/* What was caught now; PLACE gets its lengths.  1: something, 0: nothing, or negative. */
-static int look_at_output(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
+/* Finds out what is to be kept of the output, and fills PLACE with its lengths.  Returns 1: there is something; 0:
+ * nothing was printed; or a negative code. */
+static int measure_output(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
 			  struct js_packlog_place *place, struct jobstack_error *error)
 {
 	*place = (struct js_packlog_place){-1, 0, 0, log->number};
@@ -204,7 +214,7 @@ static int look_at_output(struct js_packlog *log, struct js_capture *capture, st
 	return place->out > 0 || place->err > 0;
 }
 
-/* js_packlog_append, with the lock held. */
+/* Does what js_packlog_append does, with the lock held. */
 static int append_locked(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 			 const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 			 struct jobstack_error *error)
@@ -214,7 +224,7 @@ static int append_locked(struct js_packlog *log, struct js_capture *capture, con
 
 	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
 	for (int tries = 0; rc == 1 && tries < 3; tries++) {
-		int found = look_at_output(log, capture, kept, place, error);
+		int found = measure_output(log, capture, kept, place, error);
 
 		if (found <= 0)
 			return found;
@@ -236,12 +246,13 @@ static int append_locked(struct js_packlog *log, struct js_capture *capture, con
 			    rc > 0 ? "the captured output got shorter each time it was read" : strerror(errno));
 }
 
+/* Looks first without the lock: a command that printed nothing need not wait for a write that hangs. */
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error)
 {
 	struct js_kept kept[2];
-	int rc = look_at_output(log, capture, kept, place, error);
+	int rc = measure_output(log, capture, kept, place, error);
 
 	if (rc <= 0) /* a command that printed nothing has nothing to do with a log that hangs */
 		return rc;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first pipe between TEXT and END, or NULL. */
+/* Returns the first pipe between TEXT and END, or NULL.  || is none. */
 static const char *find_pipe(const char *text, const char *end)
 {
 	while ((text = memchr(text, '|', (size_t)(end - text))) != NULL && text[1] == '|')
@@ -55,7 +55,9 @@ static void blank_quoted(char *script)
 	}
 }
 
-static enum js_pipeline find_in(const char *script)
+/* Where a pipeline decides about what follows it (if, while, !, ||), pipefail could make the script go another way than
+ * its author meant, so there it is left off. */
+static enum js_pipeline classify_script(const char *script)
 {
 	const char *pipe = find_pipe(script, script + strlen(script));
 
@@ -68,6 +70,7 @@ static enum js_pipeline find_in(const char *script)
 	return strstr(pipe, "&&") != NULL ? JS_PIPELINE_STRICT : JS_PIPELINE_PLAIN;
 }
 
+/* Without memory nothing is assumed: only the last part of a pipeline counts then. */
 enum js_pipeline js_pipeline_find(const char *script)
 {
 	char *text = strdup(script);
@@ -75,7 +78,7 @@ enum js_pipeline js_pipeline_find(const char *script)
 
 	if (text != NULL) {
 		blank_quoted(text);
-		found = find_in(text);
+		found = classify_script(text);
 	}
 	free(text);
 	return found;

@@ -5,7 +5,7 @@
 #include "exec/platform.h"
 
 #include "base/file.h"
-#include "proc/child.h"
+#include "exec/spawn.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 
 #define PART (1 << 20) /* of a file's tables at most so much is read */
 
+/* Adds a line "NAME: VALUE" if the value is known.  Control characters would break the line. */
 static void add_known(struct js_buf *out, const char *name, const char *value, size_t len)
 {
 	if (value == NULL || len == 0)
@@ -54,7 +55,7 @@ static char *read_part(int fd, uint64_t at, uint64_t len)
 	return part;
 }
 
-/* Where the address lies in the file. */
+/* Returns where the virtual ADDRESS lies in the file, by the segments that are loaded; 0: nowhere. */
 static uint64_t place_in_file(const Elf64_Phdr *part, unsigned n, uint64_t address)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -64,7 +65,7 @@ static uint64_t place_in_file(const Elf64_Phdr *part, unsigned n, uint64_t addre
 	return 0;
 }
 
-/* The names in the dynamic section. */
+/* Adds the names of the libraries that the dynamic section asks for. */
 static void add_needed(int fd, const Elf64_Phdr *part, unsigned n, const Elf64_Phdr *dynamic, struct js_buf *names)
 {
 	uint64_t count = dynamic->p_filesz / sizeof(Elf64_Dyn), strings = 0, size = 0;
@@ -84,7 +85,8 @@ static void add_needed(int fd, const Elf64_Phdr *part, unsigned n, const Elf64_P
 	free(entry);
 }
 
-/* The libraries that a 64-bit program of this machine's byte order asks for. */
+/* Adds the libraries that a 64-bit program asks for.  A program for another byte order has numbers that lead nowhere.
+ */
 static void add_libraries(int fd, struct js_buf *out)
 {
 	struct js_buf names = {0};
@@ -103,13 +105,13 @@ static void add_libraries(int fd, struct js_buf *out)
 	free(part);
 }
 
-/* The program's file; of a script, its interpreter's. */
+/* Adds the libraries of the program, or, if it is a script, of its interpreter.  DEPTH 1: that is an interpreter
+ * already. */
 static void add_program(const char *program, int depth, struct js_buf *out)
 {
 	int fd = program == NULL ? -1 : open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char line[256] = "", *word, *rest;
 	struct js_buf file = {0};
-	const char *search = getenv("PATH");
 	ssize_t n = fd < 0 ? -1 : pread(fd, line, sizeof(line) - 1, 0);
 
 	if (n > 2 && strncmp(line, "#!", 2) == 0 && depth == 0) {
@@ -117,15 +119,15 @@ static void add_program(const char *program, int depth, struct js_buf *out)
 		word = strtok_r(line + 2, " \t", &rest);
 		if (word != NULL && strlen(word) > 4 && strcmp(word + strlen(word) - 4, "/env") == 0)
 			word = strtok_r(NULL, " \t", &rest);
-		if (word != NULL && strchr(word, '/') == NULL)
-			word = js_child_next_path(&search, word, &file) > 0 ? file.data : NULL;
-		add_program(word, 1, out);
+		if (word != NULL && js_spawn_resolve(word, getenv("PATH"), &file, NULL) == 0)
+			add_program(file.data, 1, out);
 	} else if (n > 0)
 		add_libraries(fd, out);
 	js_buf_free(&file);
 	js_file_close(&fd);
 }
 
+/* Of two variables that say the same, only the first one that is set counts. */
 void js_platform_describe(const char *program, struct js_buf *out)
 {
 	static const struct {

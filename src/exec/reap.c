@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SPARE_US (2 * JS_SECOND_US)
+#define SPARE_US (2 * JS_SECOND_US) /* commands that were killed together are collected within this time */
 #define WATCHED_MAX 1024
 
 /* The commands that run, and the files that count their input and output (-1: it could not be opened).  The kernel's
@@ -33,8 +33,8 @@ static size_t watched_n;
 /* commands may be started by one thread and collected by another */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Takes PID out of the table.  Returns whether it is a command, and its descriptor or -1. */
-static int take_watched(pid_t pid, int *fd)
+/* Removes PID from the table, with the lock held.  Returns whether it is a command, and its descriptor or -1. */
+static int remove_watched(pid_t pid, int *fd)
 {
 	*fd = -1;
 	for (size_t i = 0; i < watched_n; i++) {
@@ -47,6 +47,7 @@ static int take_watched(pid_t pid, int *fd)
 	return 0;
 }
 
+/* Opens the file that counts the input and output of PID; -1: that is not allowed, or PID is gone. */
 static int open_io(pid_t pid)
 {
 	char path[64];
@@ -76,7 +77,7 @@ void js_reap_watch(pid_t pid)
 	int fd = open_io(pid), old;
 
 	(void)pthread_mutex_lock(&watched_lock);
-	(void)take_watched(pid, &old);
+	(void)remove_watched(pid, &old);
 	if (watched_n < WATCHED_MAX) {
 		watched[watched_n++] = (struct watched){pid, fd};
 		fd = -1;
@@ -101,7 +102,7 @@ static int read_io(pid_t pid, char *io, size_t size)
 	int fd, is_command;
 
 	(void)pthread_mutex_lock(&watched_lock);
-	is_command = take_watched(pid, &fd);
+	is_command = remove_watched(pid, &fd);
 	(void)pthread_mutex_unlock(&watched_lock);
 	if (fd < 0)
 		fd = open_io(pid);
@@ -117,7 +118,9 @@ static int read_io(pid_t pid, char *io, size_t size)
 #define GIVEN -1
 #define MEASURE(member, column, field, kind, found, ...) reaped->member = found;
 
-/* Collects what WHICH and ID stand for, as of waitid. */
+/* Collects a child; WHICH and ID choose it, as in waitid.  First it only looks (WNOWAIT): as long as the child is a
+ * zombie, its number belongs to it, and so does the number of its group.  So the rest of the group is killed, and the
+ * counters in /proc are read, before the zombie is collected; afterwards another process could have the number. */
 static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 {
 	struct rusage usage;
@@ -165,6 +168,7 @@ int js_reap_one(pid_t pid, struct js_reaped *reaped)
 
 /* ------------------------------------------------------------------------------------------------- out of memory */
 
+/* How many processes the kernel has killed in a cgroup for lack of memory; -1: FILE does not say. */
 static int64_t read_counter(const char *file)
 {
 	char text[1024];
@@ -173,7 +177,7 @@ static int64_t read_counter(const char *file)
 	return js_proc_number(text, "oom_kill ");
 }
 
-/* Takes the counter of the first cgroup that has one. */
+/* A js_cgroup_fn: chooses the counter of the innermost cgroup that has one. */
 static int find_counter(void *ctx, const char *dir, int version)
 {
 	struct js_reap_oom *oom = ctx;
@@ -214,6 +218,8 @@ void js_reap_oom_look(struct js_reap_oom *oom)
 	oom->spare = 0;
 }
 
+/* The kernel only counts kills in the whole cgroup.  So a rise of the counter explains as many commands that were
+ * killed as it has risen by, if they are collected at about the same time. */
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped)
 {
 	int64_t count;

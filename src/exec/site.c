@@ -34,7 +34,7 @@ static int add_public(struct js_site *site, char *text, const struct js_setting 
 	return 0;
 }
 
-/* A list, or the name of a file with one. */
+/* Reads the value of packages-public: a list, or the name of a file with one. */
 static int read_public(struct js_site *site, const struct js_setting *s, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
@@ -51,8 +51,8 @@ static int read_public(struct js_site *site, const struct js_setting *s, struct 
 	return status;
 }
 
-/* A js_setting_fn. */
-static int take_site_setting(void *ctx, const struct js_setting *s, struct jobstack_error *error)
+/* Reads one setting; a js_setting_fn. */
+static int read_setting(void *ctx, const struct js_setting *s, struct jobstack_error *error)
 {
 	struct js_site *site = ctx;
 	int64_t slurm_us;
@@ -92,13 +92,15 @@ static int take_site_setting(void *ctx, const struct js_setting *s, struct jobst
 				 "unknown setting: [site] takes packages, events, packages-public and slurm-every");
 }
 
+/* A file that is missing is no error.  In a file with an error one setting still counts: the limit on questions to
+ * Slurm, which protects others. */
 int js_site_read(struct js_site *site, const char *path, struct jobstack_error *error)
 {
 	int status = 0;
 
 	path = path == NULL || *path == '\0' ? JS_SITE_FILE : path;
 	if (access(path, F_OK) == 0 || errno != ENOENT)
-		status = js_setting_read(path, "site", take_site_setting, site, error);
+		status = js_setting_read(path, "site", read_setting, site, error);
 	if (status == 0 && (site->events.failed || site->public_packages.failed))
 		status = js_error_memory(error);
 	if (status != 0) {
@@ -119,6 +121,7 @@ void js_site_free(struct js_site *site)
 	*site = (struct js_site){0};
 }
 
+/* The globs lie one behind the other, each with its NUL. */
 int js_site_is_public(const struct js_site *site, const char *name)
 {
 	const char *glob = site->public_packages.data, *end = glob == NULL ? NULL : glob + site->public_packages.len;

@@ -57,6 +57,7 @@ struct cursor {
 	size_t room; /* how many outcomes there can be */
 };
 
+/* Reads a blank and a number.  Overflow is an error: a damaged number must not become another one. */
 static int read_number(struct cursor *c, int64_t *value)
 {
 	uint64_t n = 0;
@@ -81,7 +82,7 @@ static int read_hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads a field of any bytes: NULL, or in the cursor's text with a NUL after it. */
+/* Reads a field of any bytes.  They become NULL, or lie in the cursor's text with a NUL after them. */
 static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 {
 	char *to = c->text;
@@ -105,6 +106,8 @@ static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 	return 0;
 }
 
+/* Reads one column into O.  Texts of O are pointers into the spool's text, either with a length or without a NUL in
+ * them. */
 static int read_column(struct cursor *c, const struct column *column, struct jobstack_outcome *o)
 {
 	void *to = (char *)o + column->at;
@@ -128,8 +131,9 @@ static int read_column(struct cursor *c, const struct column *column, struct job
 	return 0;
 }
 
-/* What the rest of the program relies on.  (Lines that were damaged do not get so far.) */
-static int is_possible(const struct jobstack_outcome *o)
+/* Returns whether O has what the rest of the program relies on.  Damage is found by the checksum before; this is for
+ * spools that somebody has written. */
+static int is_valid_outcome(const struct jobstack_outcome *o)
 {
 	return o->entry > 0 && o->attempt > 0 && o->verdict <= JOBSTACK_UNSTARTED && o->verdict != JOBSTACK_LOST &&
 	       o->cause < JOBSTACK_CAUSES && o->started_us >= 0 && o->started_us <= LAST_US && o->ended_us >= 0 &&
@@ -141,9 +145,10 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
 	for (size_t i = 0; i < COLUMNS; i++)
 		JS_TRY(read_column(c, &columns[i], o));
-	return is_possible(o) ? 0 : -1;
+	return is_valid_outcome(o) ? 0 : -1;
 }
 
+/* Reads the second line: whose outcomes these are. */
 static int read_head(struct cursor *c, struct js_spool_head *head)
 {
 	struct jobstack_bytes stack, token;
@@ -201,6 +206,7 @@ static int check_spool_line(struct cursor *c, uLong *crc)
 	return 0;
 }
 
+/* Says whether it is a spool of another version, or no spool. */
 static int refuse_first_line(const char *data, size_t len, const char *name, struct jobstack_error *error)
 {
 	int ours = len > strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0 && memchr(data, '\n', len) != NULL;
@@ -211,6 +217,8 @@ static int refuse_first_line(const char *data, size_t len, const char *name, str
 			    name);
 }
 
+/* Only what stands before the last newline counts.  What follows it was cut short: its writer was killed, and had not
+ * reported it as written. */
 int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error)
 {
 	const char *at = data, *end = at + len, *newline;
@@ -224,7 +232,9 @@ int js_spool_read(const void *data, size_t len, const char *name, struct js_spoo
 		return refuse_first_line(data, len, name, error);
 	at += strlen(first_line);
 	spool->outcomes = calloc(c.room, sizeof(*spool->outcomes));
-	c.text = spool->text = malloc(len); /* hexadecimal is twice as long */
+	/* there can't be more outcomes than ROOM, nor more text than the file is long: hexadecimal takes two bytes for
+	 * one */
+	c.text = spool->text = malloc(len);
 	if (spool->outcomes == NULL || spool->text == NULL)
 		status = js_error_memory(error);
 	for (; status == 0 && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL; line++, at = newline + 1) {
@@ -251,13 +261,14 @@ void js_spool_free(struct js_spool *spool)
 	errno = saved;
 }
 
-/* A time of 0 means that there is none, in a moment as in a spool; no other time becomes 0 by chance. */
+/* These turn times since 1970 into moments, and back.  0 means that there is no time, in a moment as in a spool, so no
+ * other time may become 0 by chance. */
 static int64_t moment_of(int64_t us, int64_t wall_us)
 {
 	return us == 0 ? 0 : us == wall_us ? 1 : us - wall_us;
 }
 
-static int64_t wall_of(int64_t us, int64_t wall_us)
+static int64_t to_wall_us(int64_t us, int64_t wall_us)
 {
 	int64_t wall;
 
@@ -274,6 +285,7 @@ void js_spool_moments(struct js_spool *spool, int64_t wall_us)
 	}
 }
 
+/* Only the user's own spools are trusted: somebody else could have given any entry any outcome. */
 int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
@@ -301,10 +313,11 @@ int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_erro
 struct js_spool_file {
 	struct js_buf path, text, line;
 	int fd;
-	uLong crc;   /* of all that counts */
-	int64_t end; /* where that ends */
+	uLong crc;   /* of all whole lines so far */
+	int64_t end; /* where these end */
 };
 
+/* Appends a field of any bytes: " -" for NULL, else " =" and hexadecimal digits. */
 static void add_bytes_field(struct js_buf *line, const void *data, size_t len)
 {
 	js_buf_str(line, data == NULL ? " -" : " =");
@@ -330,7 +343,7 @@ static void add_column(struct js_buf *line, const struct column *column, const s
 		memcpy(column->size == sizeof(small) ? (void *)&small : &value, from, column->size);
 		value = column->size == sizeof(small) ? small : value;
 		js_buf_char(line, ' ');
-		js_buf_i64(line, column->kind == JS_KIND_MOMENT ? wall_of(value, wall_us) : value);
+		js_buf_i64(line, column->kind == JS_KIND_MOMENT ? to_wall_us(value, wall_us) : value);
 	}
 }
 
@@ -371,8 +384,8 @@ static int write_text(struct js_spool_file *file, uLong crc, int sync, struct jo
 	return status;
 }
 
-/* Makes the file's name last: the directory goes to the disk, and the two above it, which may be as new
- * (jobstack-logs/STACK). What can't be opened is left. */
+/* Writes the directory of the file to the disk, and the two above it, which may be as new (jobstack-logs/STACK): else
+ * the file could be gone after a crash of the machine.  Directories that can't be opened are passed over. */
 static int sync_dirs(char *path)
 {
 	char *slash;
@@ -385,6 +398,8 @@ static int sync_dirs(char *path)
 	return 0;
 }
 
+/* Makes the file with its first two lines.  O_EXCL and O_NOFOLLOW: in /tmp another user may have put something there.
+ */
 static int create_file(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
 {
 	uLong crc = crc32_z(0, (const Bytef *)first_line, strlen(first_line));
@@ -434,6 +449,7 @@ int js_spool_create(struct js_spool_file **made, const char *path, const struct 
 	return 0;
 }
 
+/* The lines of all outcomes are made first and written at once; the checksum goes on only if they are on the disk. */
 int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *outcomes, size_t n, int64_t wall_us,
 		    struct jobstack_error *error)
 {
@@ -471,6 +487,7 @@ const char *js_spool_path(const struct js_spool_file *file)
 	return file->path.data;
 }
 
+/* FILE may be one that could not be completed. */
 void js_spool_close(struct js_spool_file *file, int remove)
 {
 	int saved = errno;

@@ -25,8 +25,9 @@ struct js_template {
 	struct piece *pieces;
 	size_t pieces_n, pieces_room;
 	size_t words;
-	int program_varies, varies, named; /* a placeholder in word 0; any but {%}; one for the name */
-	unsigned last_field;
+	/* a placeholder stands in the program's name; one other than {%} anywhere; one for the name, or a part of it */
+	int program_varies, varies, named;
+	unsigned last_field;			 /* the highest number of a field; 0: none */
 	unsigned whole;				 /* the placeholders of whole names in it, as bits */
 	enum js_pipeline pipeline;		 /* of a script for bash */
 	char *colsep;				 /* or NULL */
@@ -34,6 +35,7 @@ struct js_template {
 	struct js_template_words own;
 };
 
+/* Adds a piece.  Text behind text makes the last piece longer, so an expansion has few pieces to go through. */
 static void add_piece(struct js_template *t, const struct js_spot *spot, const void *text, size_t len)
 {
 	struct piece *last = t->pieces_n > 0 ? &t->pieces[t->pieces_n - 1] : NULL;
@@ -58,6 +60,7 @@ static void add_literal(struct js_template *t, const void *text, size_t len)
 	add_piece(t, &none, text, len);
 }
 
+/* Adds a placeholder, and notes what it means for the whole template. */
 static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 {
 	add_piece(t, spot, NULL, 0);
@@ -69,6 +72,7 @@ static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 		t->last_field = spot->field;
 }
 
+/* Adds TEXT: its placeholders, and what stands between them. */
 static int parse_template(struct js_template *t, const char *text, struct jobstack_error *error)
 {
 	const char *from = text, *p = text;
@@ -98,16 +102,12 @@ static void end_word(struct js_template *t)
 	t->words++;
 }
 
-static int is_repl_empty(const struct js_template_syntax *syntax)
-{
-	return syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0';
-}
-
+/* Begins a template, which is freed by finish_template if it can't be completed. */
 static int begin_template(struct js_template **made, const struct js_template_syntax *syntax,
 			  struct jobstack_error *error)
 {
 	*made = NULL;
-	if (is_repl_empty(syntax))
+	if (syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the word that stands for the datapath (-I) is empty");
 	if (syntax != NULL && syntax->colsep != NULL && syntax->colsep[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the separator of fields (--colsep) is empty");
@@ -120,7 +120,7 @@ static int begin_template(struct js_template **made, const struct js_template_sy
 	return 0;
 }
 
-/* The end of making a template: returns 0 if it is complete, else frees it and returns RC. */
+/* Ends the making of a template.  If it is complete, returns 0; else frees it and returns RC. */
 static int finish_template(struct js_template **made, int rc, struct jobstack_error *error)
 {
 	struct js_template *t = *made;
@@ -136,7 +136,7 @@ static int finish_template(struct js_template **made, int rc, struct jobstack_er
 	return 0;
 }
 
-/* A command; BARE: nothing is appended. */
+/* Makes a command.  Without a placeholder for the name the name is appended, unless BARE. */
 static int make_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, int bare, struct jobstack_error *error)
 {
@@ -151,6 +151,7 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 		rc = parse_template(*made, words[i], error);
 		end_word(*made);
 	}
+	/* a command that names the entry nowhere gets it as its last argument */
 	if (!bare && !(*made)->named) {
 		add_placeholder(*made, &(struct js_spot){JS_PLACE_DATAPATH, 0});
 		end_word(*made);
@@ -164,6 +165,7 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 	return make_command(made, words, n, syntax, 0, error);
 }
 
+/* Bash, where it is: only with bash can each part of a pipeline count. */
 const char *js_template_usual_shell(void)
 {
 	return js_child_is_in_path("bash") ? "bash" : "/bin/sh";
@@ -177,7 +179,8 @@ int js_template_line(struct js_template **made, const char *shell, struct jobsta
 	return js_template_command(made, words, 3, NULL, error);
 }
 
-/* Which of the shells that read sh's language the program SHELL is, of whatever version: bash for bash-5.2; or NULL. */
+/* Returns which of the shells that read sh's language the program SHELL is, of whatever version: "bash" for bash-5.2;
+ * or NULL. */
 static const char *name_shell(const char *shell)
 {
 	static const char *const names[] = {"bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "yash"};
@@ -217,7 +220,8 @@ static int add_shell(struct js_template *t, const char *script, int bare, struct
 	return 0;
 }
 
-/* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
+/* Makes a command that runs the words as a shell script.  Its placeholders become arguments after the script, in the
+ * order of their positional parameters.  BARE: nothing is appended, and the parameters for the name stay empty. */
 static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      int bare, struct jobstack_error *error)
 {
@@ -241,6 +245,7 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 		add_literal(*made, "jobstack", strlen("jobstack"));
 		end_word(*made);
 	}
+	/* these words become the parameters ${1}, ${2}... of the script */
 	for (size_t i = 0; rc == 0 && script.places[i].place != JS_PLACE_NONE; i++) {
 		if (!bare || script.places[i].place == JS_PLACE_SLOT)
 			add_placeholder(*made, &script.places[i]);
@@ -281,8 +286,6 @@ int js_template_persistent(struct js_template **made, char *const words[], size_
 			   const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
 	*made = NULL;
-	if (is_repl_empty(syntax))
-		return js_template_command(made, words, n, syntax, error); /* which says so */
 	JS_TRY(refuse_varying(words, n, syntax, error));
 	return shell ? make_shell(made, words, n, syntax, 1, error) : make_command(made, words, n, syntax, 1, error);
 }
@@ -308,6 +311,7 @@ void js_template_free(struct js_template *made)
 	free(made);
 }
 
+/* A name is copied byte for byte: nothing here knows of quotes or encodings. */
 int js_template_text(const struct js_template *made, const struct js_template_values *values, struct js_buf *out)
 {
 	for (size_t i = 0; i < made->pieces_n; i++) {
@@ -321,6 +325,7 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 	return out->failed ? JOBSTACK_EBUG : 0;
 }
 
+/* The words lie one behind the other in one buffer, each ended by the NUL that is a piece of the template. */
 char *const *js_template_argv_in(const struct js_template *made, const struct js_template_values *values,
 				 struct js_template_words *words)
 {
@@ -368,6 +373,7 @@ int js_template_varies(const struct js_template *made)
 	return made->varies;
 }
 
+/* The directory and the base name together are the whole name, but for slashes that mean nothing. */
 int js_template_separates(const struct js_template *made)
 {
 	const unsigned one = 1u << JS_PLACE_DATAPATH | 1u << JS_PLACE_NUMBER;
@@ -395,6 +401,7 @@ static int parse_hex_digit(char c)
 				      : -1;
 }
 
+/* A NUL can't separate fields, since names have none. */
 int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error)
 {
 	static const char letters[] = "tnr\\", meant[] = "\t\n\r\\";

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the comma-separated LIST of LEN bytes has WORD in it. */
+/* Returns whether the comma-separated LIST of LEN bytes has WORD in it. */
 static int list_has(const char *list, size_t len, const char *word)
 {
 	const size_t size = strlen(word);
@@ -46,14 +46,16 @@ static int find_group(const char *text, const char *controller, struct js_buf *g
 	return version;
 }
 
+/* A walk up the cgroups of a process. */
 struct walk {
 	const char *controller, *group;
-	int version;
+	int version; /* of the hierarchy, 1 or 2; 0: the process is in none */
 	js_cgroup_fn *look;
 	void *ctx;
 };
 
-/* If LINE of mountinfo is a file system of these cgroups, walks up in it.  Returns what LOOK has returned, else 0. */
+/* If LINE of mountinfo is a file system of these cgroups, walks up in it, from the process's cgroup to the mount point.
+ * Returns what LOOK has returned, else 0. */
 static int walk_mount(const struct walk *w, const char *line)
 {
 	const char *dash = strstr(line, " - "),
@@ -79,6 +81,7 @@ static int walk_mount(const struct walk *w, const char *line)
 	return found;
 }
 
+/* /proc/PID/cgroup names the cgroup within its hierarchy, and mountinfo says where the hierarchy is mounted. */
 void js_cgroup_walk(const char *proc, const char *controller, js_cgroup_fn *look, void *ctx)
 {
 	struct js_buf path = {0}, text = {0}, group = {0};

@@ -18,9 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* for sscanf: passes over nine words */
 #define SKIP_9 " %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 
-static int read_of(pid_t pid, const char *name, struct js_buf *text)
+/* Reads the file NAME of the process.  Returns 0, or -1: the process is gone, or hidden. */
+static int read_proc_file(pid_t pid, const char *name, struct js_buf *text)
 {
 	char path[64];
 
@@ -28,6 +30,8 @@ static int read_of(pid_t pid, const char *name, struct js_buf *text)
 	return js_file_read(path, text);
 }
 
+/* The name is in parentheses, and may itself have parentheses, blanks and newlines: what follows the last one is
+ * parsed. */
 int js_proc_read(pid_t pid, struct js_proc *proc)
 {
 	uint64_t ticks[4] = {0}, us = (uint64_t)JS_SECOND_US / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -37,7 +41,7 @@ int js_proc_read(pid_t pid, struct js_proc *proc)
 	int fields = 0;
 
 	*proc = (struct js_proc){.pid = pid, .zombie = 1};
-	if (read_of(pid, "stat", &text) == 0 && text.data != NULL && (name = strchr(text.data, '(')) != NULL &&
+	if (read_proc_file(pid, "stat", &text) == 0 && text.data != NULL && (name = strchr(text.data, '(')) != NULL &&
 	    (end = strrchr(text.data, ')')) != NULL) { /* the name may hold anything */
 		*end = '\0';
 		(void)snprintf(proc->name, sizeof(proc->name), "%s", name + 1);
@@ -68,9 +72,10 @@ int64_t js_proc_start(pid_t pid)
 
 int js_proc_environ(pid_t pid, struct js_buf *env)
 {
-	return read_of(pid, "environ", env);
+	return read_proc_file(pid, "environ", env);
 }
 
+/* The first of two variables with the same name counts, as in getenv. */
 const char *js_proc_variable(const struct js_buf *env, const char *name)
 {
 	size_t len = strlen(name);
@@ -98,7 +103,7 @@ int64_t js_proc_number(const char *text, const char *key)
 uint64_t js_proc_cgroup(pid_t pid)
 {
 	struct js_buf text = {0};
-	uint64_t hash = read_of(pid, "cgroup", &text) == 0 ? js_num_hash(JS_NUM_HASH, text.data, text.len) : 0;
+	uint64_t hash = read_proc_file(pid, "cgroup", &text) == 0 ? js_num_hash(JS_NUM_HASH, text.data, text.len) : 0;
 
 	js_buf_free(&text);
 	return hash;
@@ -116,6 +121,7 @@ void js_proc_boot_id(char text[40])
 	js_buf_free(&id);
 }
 
+/* The first pid namespace always has the same inode, so there the boot alone identifies the process table. */
 void js_proc_space(char text[64])
 {
 	const unsigned long long first = 0xEFFFFFFCull; /* the inode of the first pid namespace */
@@ -131,6 +137,8 @@ void js_proc_space(char text[64])
 
 /* ------------------------------------------------------------------------------------------------ all processes */
 
+/* hidepid hides other users' processes from /proc, but not from signals.  Process 1 is root's, so it shows whether
+ * /proc hides. */
 int js_proc_walk_begin(struct js_proc_walk *walk, int hidden)
 {
 	struct js_buf max = {0};
@@ -150,6 +158,8 @@ int js_proc_walk_begin(struct js_proc_walk *walk, int hidden)
 	return 0;
 }
 
+/* Where others' processes don't show in /proc, each number is tried with signal 0: EPERM says that there is such a
+ * process. tgkill with the number twice finds processes only, since the first thread of a process has its number. */
 pid_t js_proc_walk_next(struct js_proc_walk *walk)
 {
 	const struct dirent *d;
@@ -180,7 +190,7 @@ int js_proc_set_add(struct js_proc_set *set, pid_t pid, pid_t parent, int marked
 	return 0;
 }
 
-/* Numbers wrap around, so that a child may come before its parent: again until nothing changes. */
+/* Numbers wrap around, so a child may come before its parent.  So this repeats until nothing changes. */
 void js_proc_set_mark_below(struct js_proc_set *set)
 {
 	for (int changed = 1; changed;) {

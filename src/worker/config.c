@@ -46,12 +46,6 @@ int config_is_fatal(const struct config *config, int exit_code)
 	return exit_code > 0 && exit_code < 256 && (config->fatal[exit_code / 8] & 1u << exit_code % 8) != 0;
 }
 
-static int set_colsep(struct config *c, const char *arg, struct jobstack_error *error)
-{
-	js_buf_reset(&c->colsep);
-	return js_template_colsep(arg, &c->colsep, error);
-}
-
 static int set_defer_match(struct config *c, const struct js_opt *o, const char *arg, struct jobstack_error *error)
 {
 	char why[200];
@@ -72,6 +66,7 @@ static int set_defer_match(struct config *c, const struct js_opt *o, const char 
 			    "--defer-match takes a POSIX extended regular expression, not \"%.400s\": %s", arg, why);
 }
 
+/* How the templates are read, once all options are known. */
 static struct js_template_syntax syntax_of(const struct config *c)
 {
 	return (struct js_template_syntax){.repl = c->replace,
@@ -85,8 +80,6 @@ static int set_template(struct config *c, struct js_template **to, const char *a
 {
 	const struct js_template_syntax syntax = syntax_of(c);
 
-	js_template_free(*to);
-	*to = NULL;
 	return js_template_string(to, arg, &syntax, error);
 }
 
@@ -100,6 +93,8 @@ struct later {
 #define A_SIZE(least) "a size of at least " #least " bytes, such as 512K, 16M or 2G, or the word none"
 #define A_FILE "the name of a file, such as out/{#}"
 
+/* Takes the option KEY with its argument.  Most options only put a checked value somewhere, which the table says. Those
+ * with a case below may be repeated, or have an argument with a language of its own. */
 static int set_option(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
 {
 	const struct {
@@ -173,7 +168,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		return 0;
 	case JS_WORKER_BAR: c->progress = CONFIG_ALWAYS; return 0;
 	case JS_WORKER_PROGRESS: arg = *arg == '\0' ? "always" : arg; break;
-	case JS_WORKER_COLSEP: return set_colsep(c, arg, error);
+	case JS_WORKER_COLSEP: js_buf_reset(&c->colsep); return js_template_colsep(arg, &c->colsep, error);
 	case JS_WORKER_FATAL_EXIT:
 		return parse_exit_codes(c->fatal, arg) == 0
 			       ? 0
@@ -186,6 +181,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 	return js_error_set(error, JOBSTACK_EBUG, "an unknown option");
 }
 
+/* An entry without the field of the highest number that any template needs can't run. */
 static void note_last_field(struct config *c)
 {
 	const struct js_template *const all[] = {c->template, c->output, c->error, c->creates};
@@ -195,6 +191,9 @@ static void note_last_field(struct config *c)
 			c->last_field = js_template_last_field(all[i]);
 }
 
+/* Checks which options can be used together, and parses the templates.  This comes after all options were read, since
+ * -I,
+ * --colsep and --shell decide how a template is read, and may stand behind it. */
 static int parse_templates(struct config *c, const struct later *later, struct jobstack_error *error)
 {
 	const struct js_template_syntax syntax = syntax_of(c);
@@ -249,7 +248,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 
 /* Returns whether packages and events are recorded.  The options come first, then the environment, then the site's
  * file.  A refusal always wins.  An empty $JOBSTACK_EVENTS switches off the site's events. */
-static void settle_recording(struct config *c)
+static void choose_recording(struct config *c)
 {
 	const char *wished = getenv("JOBSTACK_PACKAGES");
 	int refused = c->no_packages || (wished != NULL && strcmp(wished, "0") == 0);
@@ -299,7 +298,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 		}
 		status = set_option(c, &later, key, arg, error);
 	}
-	settle_recording(c);
+	choose_recording(c);
 	c->dry_run |= c->new_stack | c->dry_names;
 	if (c->connect_us == UNSET)
 		c->connect_us = c->dry_run ? 0 : DEFAULT_CONNECT_US;

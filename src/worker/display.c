@@ -24,13 +24,13 @@
 #define BAR_LEAST 7
 #define NAME 256
 
-/* What is shown. */
+/* All that is shown, read from the mailbox at one moment. */
 struct frame {
 	struct sight sight;
 	uint64_t all, done, dead;
 	size_t running;
-	int64_t since_us; /* the command that has run longest; 0: none runs */
-	char name[NAME];
+	int64_t since_us; /* when the command began that has run longest; 0: none runs */
+	char name[NAME];  /* of its entry */
 	size_t name_len;
 };
 
@@ -69,8 +69,9 @@ static void find_longest(const struct mailbox *box, struct frame *f)
 	}
 }
 
-/* Whether there is anything to show. */
-static int look_at_mailbox(struct mailbox *box, struct frame *f)
+/* Fills F.  Returns whether there is anything to show.  What the stack had done when it was last read is brought up to
+ * date by what this worker has done since. */
+static int read_mailbox(struct mailbox *box, struct frame *f)
 {
 	int going;
 
@@ -90,7 +91,7 @@ static int look_at_mailbox(struct mailbox *box, struct frame *f)
 	return going;
 }
 
-/* Files per second that have ended, in the last one or two spans. */
+/* Returns how many files per second have ended, in the last one or two spans. */
 static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 {
 	if (d->from_us[0] == 0 || ended < d->from[1]) {
@@ -106,7 +107,7 @@ static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 	return now > d->from_us[0] ? (double)(ended - d->from[0]) * 1e6 / (double)(now - d->from_us[0]) : 0;
 }
 
-/* How many entries wait that have failed, the first one for WAIT_US. */
+/* Adds how many entries wait for a retry, the first one for WAIT_US. */
 static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 {
 	js_buf_printf(out, "%" PRIu64 " file%s wait%s for the next try", n, show_plural(n), n == 1 ? "s" : "");
@@ -115,7 +116,7 @@ static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 			      (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
 }
 
-/* What the worker waits for, or which command has run longest. */
+/* Adds what the worker waits for, or which command has run longest. */
 static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 {
 	const struct jobstack_idle *idle = &f->sight.idle;
@@ -137,6 +138,7 @@ static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 		js_buf_str(out, "waiting for more names");
 }
 
+/* Adds the first line: how many files are done, have failed and run, how fast, and how long the rest will take. */
 static void add_counts(struct display *d, struct js_buf *out, const struct frame *f, int64_t now, int colours)
 {
 	uint64_t ended = f->done + f->dead;
@@ -158,14 +160,15 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 		js_buf_printf(out, ", %" PRIu64 " to retry", f->sight.idle.waiting);
 	if (rate > 0)
 		js_buf_printf(out, ", %s", show_rate(rate, " files").text);
-	/* What is left has begun and takes longer than the others did: nobody knows how long. If nothing can run now,
+	/* What is left has begun and takes longer than the others did: nobody knows how long.  If nothing can run now,
 	 * the second line says what it waits for. */
 	if (left > 0 && f->sight.idle.pushers == 0 && f->running + f->sight.idle.ready > 0 &&
 	    (f->all - ended > f->running + f->sight.idle.waiting || f->since_us == 0 || now - f->since_us < LONG_US))
 		js_buf_printf(out, ", %s left", show_eta(&pace).text);
 }
 
-/* Whether the terminal is ours to draw on: Ctrl-Z stops the keeper, not this process. */
+/* Returns whether the terminal is ours to draw on.  Ctrl-Z stops the keeper, but not this process, which is in a
+ * session of its own. */
 static int is_foreground(void)
 {
 	struct js_proc keeper;
@@ -173,6 +176,7 @@ static int is_foreground(void)
 	return js_proc_read(getppid(), &keeper) != 0 || !keeper.stopped;
 }
 
+/* The bar gets what room the counts leave in the first line, if that is enough to be of use. */
 int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 {
 	struct js_buf counts = {0}, reason = {0};
@@ -183,7 +187,7 @@ int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 
 	if (columns > 0 && !is_foreground())
 		return 0;
-	if (!look_at_mailbox(d->box, &f))
+	if (!read_mailbox(d->box, &f))
 		return 1;
 	add_counts(d, &counts, &f, now, columns > 0 && show_colours(stderr));
 	add_reason(&reason, &f, now);
@@ -207,6 +211,7 @@ int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 
 /* ------------------------------------------------------------------------------------------------------- the lines */
 
+/* Only the ledger calls this, after a look at the stack, so SIGHT does not change meanwhile. */
 void display_announce(struct display *d)
 {
 	const struct sight *sight = &d->box->sight;
@@ -224,6 +229,8 @@ void display_announce(struct display *d)
 			    left, sight->all, show_are(left), d->box->slots_n);
 }
 
+/* Failures for good are shown while they happen, or, without the display, the first few in the summary.  Of failures
+ * that will be tried again only an entry's first one is shown, and only on a terminal. */
 void display_failed(struct display *d, const struct jobstack_entry *e, const struct jobstack_outcome *o, int dead)
 {
 	struct js_buf text = {0}, line = {0};
@@ -245,10 +252,16 @@ void display_failed(struct display *d, const struct jobstack_entry *e, const str
 	js_buf_free(&line);
 }
 
-void display_interrupted(const struct display *d, size_t running, int again)
+/* Says what happens to the commands, what another Ctrl-C does, and how to continue. */
+void display_interrupted(const struct display *d, int again)
 {
+	size_t running;
+
 	if (d->config->quiet)
 		return;
+	(void)pthread_mutex_lock(&d->box->lock);
+	running = d->box->running;
+	(void)pthread_mutex_unlock(&d->box->lock);
 	if (running == 0)
 		speaker_say("interrupted: no command is running");
 	else if (again)
@@ -264,6 +277,7 @@ void display_interrupted(const struct display *d, size_t running, int again)
 		speaker_say("nothing is lost: the same command line continues");
 }
 
+/* Under `jobstack run` that command prints the summary, so here only what it can't know is said. */
 void display_summary(struct display *d, int64_t took_us, const char *why)
 {
 	const struct mailbox *b = d->box;

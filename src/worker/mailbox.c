@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* The condition variable goes by the monotonic clock, so that a wall clock that is set delays no heartbeat. */
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error)
 {
 	memset(box, 0, sizeof(*box));
@@ -43,6 +44,7 @@ struct jobstack_outcome result_outcome(const struct result *result)
 	return outcome;
 }
 
+/* The results that come back are older than those in the mailbox, so they go before them. */
 void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
 {
 	struct result *all = n == 0 ? NULL : realloc(results, (n + box->results_n) * sizeof(*all));
@@ -59,6 +61,7 @@ void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
 	box->results_room = box->results_n;
 }
 
+/* Frees a parcel: no entry of it waits, runs or is without an outcome. */
 static void drop_parcel(struct mailbox *box, struct parcel *parcel)
 {
 	STAILQ_REMOVE(&box->parcels, parcel, parcel, next);
@@ -89,9 +92,11 @@ void mailbox_wake_supervisor(struct mailbox *box)
 	uint64_t one = 1;
 
 	if (write(box->event, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it is awake */
+		return; /* the counter is full, so the supervisor will wake anyway */
 }
 
+/* Each round of the supervisor's loop calls this, so the usual case takes no lock.  mailbox_had_round sets ROUND_ASKED
+ * before it wakes the supervisor, so the round that follows sees it. */
 void mailbox_note_round(struct mailbox *box)
 {
 	atomic_store(&box->round_us, jobstack_now_us());
@@ -107,11 +112,14 @@ int mailbox_had_round(struct mailbox *box, int64_t longest_us)
 {
 	if (jobstack_now_us() - atomic_load(&box->round_us) <= longest_us)
 		return 1;
+
 	atomic_store(&box->round_asked, 1);
 	mailbox_wake_supervisor(box);
 	return 0;
 }
 
+/* The first reason stays, except that stronger ones replace it: when commands must end at once, or when the database is
+ * gone, so that outcomes may not be delivered. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 {
 	int stronger = leaving == LEAVE_KEEPER || leaving == LEAVE_FENCED; /* the commands must end at once */
@@ -126,6 +134,7 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 	mailbox_wake_supervisor(box);
 }
 
+/* Parcels are in the order of claims, so entries start in the order in which they were popped. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 {
 	for (struct parcel *p = STAILQ_FIRST(&box->parcels); p != NULL; p = STAILQ_NEXT(p, next))
@@ -143,6 +152,8 @@ void mailbox_free_slot(struct mailbox *box, size_t slot)
 	box->slots[slot] = (struct jobstack_running){sizeof(box->slots[slot]), 0, 0, jobstack_now_us()};
 }
 
+/* The database decides this again by the same numbers when it takes the outcome.  Here it is for the display, and for
+ * what is printed in order. */
 int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *e, const struct jobstack_outcome *o)
 {
 	if (o->verdict == JOBSTACK_INTERRUPTED)
@@ -157,6 +168,8 @@ void mailbox_slow_down(struct mailbox *box)
 	box->slow_until_us = wait > 0 ? jobstack_now_us() + wait : 0;
 }
 
+/* The next entry to start is the first of the first parcel that has one left.  An entry that was lost twice starts only
+ * if nothing else runs. */
 int mailbox_may_start(const struct mailbox *box)
 {
 	if (box->leaving != STAY || box->queued == 0 || box->leaps != box->leaps_settled ||
@@ -180,6 +193,8 @@ static const void *put_text(char **to, const void *text, size_t len)
 	return at;
 }
 
+/* All texts share one allocation.  Without memory the outcome goes on without them, as it matters more than its words.
+ */
 void result_copy(struct result *r, const struct jobstack_outcome *outcome)
 {
 	struct jobstack_outcome *o = &r->outcome;
@@ -216,7 +231,8 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 	return 0;
 }
 
-/* If memory runs out, the entry goes back when the worker ends (jobstack_worker_end). */
+/* Posts an entry that has not started as returned, or, if somebody wants it killed, as failed.  Without memory returns
+ * -1: then the entry goes back when the worker ends (jobstack_worker_end). */
 static int post_unstarted(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
 {
 	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
@@ -248,6 +264,8 @@ const char *mailbox_refusal(const struct parcel *p, const struct jobstack_entry 
 	return NULL;
 }
 
+/* If the entry is the last one taken from its parcel, the parcel's counter just goes back by one.  If others were taken
+ * or returned since, it can't take its place again, and goes back to the queue. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
 {
 	box->running--;
@@ -274,6 +292,7 @@ void mailbox_keep_farthest(struct mailbox *box, struct parcel *p)
 	p->batch.count = kept + 1;
 }
 
+/* Without memory it stops: the rest goes back when the worker's row ends. */
 void mailbox_give_back(struct mailbox *box)
 {
 	const struct jobstack_entry *entry;
@@ -287,16 +306,7 @@ void mailbox_give_back(struct mailbox *box)
 	mailbox_wake_ledger(box);
 }
 
-enum leaving mailbox_leaving(struct mailbox *box)
-{
-	enum leaving leaving;
-
-	(void)pthread_mutex_lock(&box->lock);
-	leaving = box->leaving;
-	(void)pthread_mutex_unlock(&box->lock);
-	return leaving;
-}
-
+/* NUMBER belongs to the reason, so it is kept only if this reason became that of the worker. */
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number)
 {
 	enum leaving before;

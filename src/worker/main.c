@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "exec/tree.h"
-#include "worker/advice.h"
+#include "worker/hints.h"
 #include "worker/same_files.h"
 #include "worker/recovery.h"
 #include "worker/run.h"
@@ -17,9 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Prints why the worker does not begin, with what to do about it.  Returns the exit status. */
 static int print_failure(const struct config *config, const struct jobstack_error *error)
 {
-	speaker_say("%s%s", error->text, advice_remedy(config, error));
+	speaker_say("%s%s", error->text, hints_of_error(config, error));
 	return js_error_exit_status(error->code);
 }
 
@@ -57,6 +58,8 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 	return status;
 }
 
+/* --dry-run: prints the commands of the next ten entries.  A stack that does not exist yet is no error if it would be
+ * made. */
 static int dry_run(const struct config *config, struct jobstack *handle, struct jobstack_error *error)
 {
 	struct jobstack_filter ready = JOBSTACK_FILTER_INIT;
@@ -69,7 +72,7 @@ static int dry_run(const struct config *config, struct jobstack *handle, struct 
 		js_error_clear(error);
 		return 0;
 	}
-	return status == 0 ? clash_check(config, handle, error) : status;
+	return status == 0 ? same_files_check(config, handle, error) : status;
 }
 
 /* What it would run on the names of standard input; the database is not asked. */
@@ -99,7 +102,7 @@ static void record_refusal(struct run *r, const struct jobstack_error *why)
 	if (r->config.dry_run || r->config.dry_names || r->ledger.db.worker != NULL || why->code == JOBSTACK_ENODB ||
 	    (r->handle == NULL && recovery_connect(&r->config, 0, &r->handle, &ignored) != 0))
 		return;
-	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, advice_remedy(&r->config, why));
+	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, hints_of_error(&r->config, why));
 	if (jobstack_worker_begin(r->handle, r->config.stack, &r->options, &worker, &ignored) == 0)
 		(void)jobstack_worker_end(worker, NULL, 0, JOBSTACK_CAUSE_START, reason, &ignored);
 	jobstack_worker_free(worker);
@@ -124,6 +127,7 @@ static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error
 	return status;
 }
 
+/* The keeper's look (keeper.h). */
 static int look_for_dead_workers(const void *ctx)
 {
 	const struct run *r = ctx;
@@ -154,6 +158,8 @@ static int be_kept(struct run *r, int argc, char **argv, struct jobstack_error *
 	return status;
 }
 
+/* Only the options are read before the keeper is made: it must stay small, and shares nothing with the worker but the
+ * page. */
 int main(int argc, char **argv)
 {
 	static struct run run; /* large */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A copy, since the supervisor goes on to note failures while the ledger asks the database. */
 static struct suspicion read_suspicion(struct mailbox *box)
 {
 	struct suspicion now;
@@ -23,6 +24,7 @@ static struct suspicion read_suspicion(struct mailbox *box)
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
+/* Remembers in words how the command of R failed: the reason to leave quotes it. */
 static void note_failure(struct neighbours *n, const struct result *r)
 {
 	struct js_buf text = {0};
@@ -32,8 +34,8 @@ static void note_failure(struct neighbours *n, const struct result *r)
 	js_buf_free(&text);
 }
 
-/* Makes of the failure R an interruption, which costs its entry no attempt. */
-static void spare(struct mailbox *box, struct result *r)
+/* Turns the failure R into an interruption, which costs its entry no attempt. */
+static void spare_entry(struct mailbox *box, struct result *r)
 {
 	char plain[REASON_MAX];
 
@@ -56,6 +58,8 @@ int neighbours_are_unknown(const struct neighbours *n)
 	return suspicion_asks(&run) && !run.looked;
 }
 
+/* The order is that of the cost.  Without failures in a row nothing is asked; and as long as the other nodes were not
+ * looked at, no failure is spared, since there may be no other node. */
 void neighbours_judge(struct neighbours *n, struct result *results, struct jobstack_outcome *outcomes, size_t count)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -76,27 +80,29 @@ void neighbours_judge(struct neighbours *n, struct result *results, struct jobst
 		return;
 	for (size_t i = 0; i < k; i++)
 		if (!suspicion_costs(&run, found[i] % JOBSTACK_DONE_ELSEWHERE)) {
-			spare(n->db->box, &results[at[i]]);
+			spare_entry(n->db->box, &results[at[i]]);
 			outcomes[at[i]] = result_outcome(&results[at[i]]);
 		}
 }
 
 /* ---------------------------------------------------------------------------------------------------- other nodes */
 
-/* Everybody who works on the stack. */
-struct crew {
+/* The workers of the stack, counted. */
+struct other_workers {
 	const struct suspicion *run;
 	const char *own;
 	int64_t now_us;
-	unsigned others;     /* other nodes */
-	unsigned busy;	     /* workers that may have success */
-	struct js_buf nodes; /* ", n1, n2, " */
+	unsigned others;     /* nodes other than this one */
+	unsigned busy;	     /* workers that may have success (suspicion_may_work) */
+	struct js_buf nodes; /* the names of all nodes, each once: ", n1, n2, " */
 };
 
+/* Counts one worker; a jobstack_worker_fn.  Scripts and workers whose lease is over don't count. */
 static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 {
-	struct crew *c = ctx;
-	/* a worker tells what runs with its steps; what it claimed with the last one began then */
+	struct other_workers *c = ctx;
+	/* A worker reports what runs with its steps.  What it claimed with its last step began after that, so it is not
+	 * in the report, and has run for nearly as long as the worker has been silent. */
 	int64_t command_us = w->running == 0 ? 0 : w->longest_us > w->silent_us ? w->longest_us : w->silent_us + 1;
 	const char *name = w->node != NULL ? w->node : w->host != NULL ? w->host : "?";
 	char node[260];
@@ -142,22 +148,25 @@ void neighbours_leave(const struct neighbours *n, const char *why)
 	mailbox_stop(n->db->box, LEAVE_NODE, text, 0);
 }
 
+/* The database is asked without the mailbox's lock, so the run of failures may have grown meanwhile, or may have ended
+ * with a success.  What was found is put back only if it is still the same run, and only the members that a look
+ * changes. */
 void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct mailbox *box = n->db->box;
 	struct suspicion run = read_suspicion(box), *now = &box->suspicion;
-	struct crew crew = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
+	struct other_workers seen = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
 	char why[400];
 	int bad, same;
 
 	if (!suspicion_asks(&run) ||
-	    jobstack_workers(n->db->handle, n->db->config->stack, note_worker, &crew, &error) != 0 ||
-	    crew.nodes.len == 0) {
-		js_buf_free(&crew.nodes);
+	    jobstack_workers(n->db->handle, n->db->config->stack, note_worker, &seen, &error) != 0 ||
+	    seen.nodes.len == 0) {
+		js_buf_free(&seen.nodes);
 		return;
 	}
-	suspicion_see(&run, crew.others, crew.busy, idle->done, idle->waiting + idle->dead, crew.now_us);
+	suspicion_see(&run, seen.others, seen.busy, idle->done, idle->waiting + idle->dead, seen.now_us);
 	bad = run.others > 0 && is_bad(n, &run, why, sizeof(why));
 	(void)pthread_mutex_lock(&box->lock);
 	same = now->n >= run.n && now->since_us == run.since_us; /* there was no success meanwhile */
@@ -174,8 +183,8 @@ void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 		neighbours_leave(n, why);
 	else if (same && suspicion_is_hopeless(&run, idle->ready + idle->running)) {
 		(void)snprintf(why, sizeof(why), "the last %u entries failed, and no worker succeeds on %.*s%s", run.n,
-			       (int)(crew.nodes.len > 104 ? 100 : crew.nodes.len - 4), crew.nodes.data + 2, n->failure);
+			       (int)(seen.nodes.len > 104 ? 100 : seen.nodes.len - 4), seen.nodes.data + 2, n->failure);
 		mailbox_stop(box, LEAVE_PAUSING, why, 0);
 	}
-	js_buf_free(&crew.nodes);
+	js_buf_free(&seen.nodes);
 }

@@ -36,6 +36,7 @@ void persistent_free(struct persistent *p)
 	free(p);
 }
 
+/* Five descriptors per slot, and some for the rest of the worker. */
 void persistent_raise_files(unsigned slots)
 {
 	const rlim_t need = 5 * (rlim_t)slots + 64;
@@ -47,7 +48,7 @@ void persistent_raise_files(unsigned slots)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Has the loop watch one of the pipes. */
+/* Has the loop watch the pipe FD for WHAT, in addition to errors, which epoll always reports. */
 static int watch_pipe(struct commands *c, const struct slot *slot, int how, int fd, uint32_t what)
 {
 	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
@@ -56,7 +57,7 @@ static int watch_pipe(struct commands *c, const struct slot *slot, int how, int 
 	return epoll_ctl(c->epoll, how, fd, &event);
 }
 
-/* Starts the process. */
+/* Starts the process of SLOT.  Returns as slot_start does. */
 static enum slot_start begin_process(struct commands *c, struct slot *slot, struct jobstack_error *error)
 {
 	struct js_template_values none = {NULL, 0, 0, 0, slot->number, c->config->stack, c->worker};
@@ -87,7 +88,7 @@ static enum slot_start begin_process(struct commands *c, struct slot *slot, stru
 	    watch_pipe(c, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
 		return SLOT_RUNS; /* the input is watched for EPOLLERR only: it was closed */
 	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
-	persistent_leave(p, 0); /* its answers would not be noticed */
+	persistent_leave(p, 0); /* it ends at once, since its answers would not be noticed */
 	return SLOT_LATER;
 }
 
@@ -96,6 +97,8 @@ int64_t persistent_patience_us(const struct config *config)
 	return later(config->grace_us, JS_SECOND_US);
 }
 
+/* The pipe is watched for room only while something waits to be sent, since a pipe with room is reported all the time.
+ */
 void persistent_send(struct commands *c, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
@@ -108,6 +111,8 @@ void persistent_send(struct commands *c, struct slot *slot)
 		p->waits = waits;
 }
 
+/* A process may close its standard input after it has read the last request, and still answer.  Only if it can't have
+ * read all of it, it gets TERM after a while. */
 void persistent_deaf(struct commands *c, struct slot *slot)
 {
 	int64_t until = jobstack_now_us() + persistent_patience_us(c->config);
@@ -120,6 +125,8 @@ void persistent_deaf(struct commands *c, struct slot *slot)
 		p->mute_at_us = until;
 }
 
+/* If a process that has answered before takes no request, it is just ending, and the entry waits for the next process.
+ * A new process that takes none is left with the entry: its end, or its silence, is the command's failure. */
 enum slot_start persistent_ask(struct commands *c, struct slot *slot, const struct js_template_values *values,
 			       const int own[2], struct jobstack_error *error)
 {
@@ -151,6 +158,8 @@ void persistent_drop_own(struct slot *slot)
 		js_file_close(&slot->persistent->own[i]);
 }
 
+/* The entry's own files are closed in any case.  A write to the captured file that failed while the process was
+ * printing is reported here, since the output is only now said to be kept. */
 int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
 {
 	struct persistent *p = slot->persistent;
@@ -174,6 +183,8 @@ void persistent_leave(struct persistent *p, int64_t term_at_us)
 	p->term_at_us = term_at_us;
 }
 
+/* The usage of a long entry is what the process has used since it was last measured, less what the short entries in
+ * between can have used: at most their time (SINCE_US).  Of this, processor time in user mode is taken off first. */
 void persistent_usage(struct slot *slot, struct js_reaped *r)
 {
 	struct persistent *p = slot->persistent;
@@ -196,6 +207,8 @@ void persistent_usage(struct slot *slot, struct js_reaped *r)
 	p->since_us = 0;
 }
 
+/* The kernel only gives the usage of the process's whole life.  If it has answered before, earlier entries have a part
+ * in that: times are reduced by what was measured, and what can't be divided becomes "not known". */
 void persistent_usage_of_end(const struct slot *slot, struct js_reaped *r)
 {
 	const struct persistent *p = slot->persistent;

@@ -12,7 +12,7 @@
 #include "exec/platform.h"
 #include "slurm/query.h"
 #include "show/words.h"
-#include "worker/advice.h"
+#include "worker/hints.h"
 #include "worker/entries.h"
 #include "worker/neighbours.h"
 #include "worker/persistent.h"
@@ -35,6 +35,7 @@
 
 /* -------------------------------------------------------------------------------------------------- preparation */
 
+/* Where the output of commands is captured: $TMPDIR if it is there, else /tmp. */
 static const char *temporary_directory(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -59,6 +60,8 @@ static void name_packed_log(struct run *r)
 	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.200s-%ld-%s", job, env->node, (long)getpid(), random);
 }
 
+/* Returns whether output can be kept, before anything is claimed; with --output - or files for both streams no log is
+ * needed. */
 static int check_log_dir(const struct run *r, struct jobstack_error *error)
 {
 	if (r->config.output_dash || r->config.dry_run || (r->config.output != NULL && r->config.error != NULL) ||
@@ -70,6 +73,7 @@ static int check_log_dir(const struct run *r, struct jobstack_error *error)
 		r->log_dir, strerror(errno));
 }
 
+/* Enters --chdir, if it was given, and notes the directory in which the commands run. */
 static int enter_run_directory(struct run *r, struct jobstack_error *error)
 {
 	const char *dir = r->config.chdir;
@@ -81,6 +85,7 @@ static int enter_run_directory(struct run *r, struct jobstack_error *error)
 	return 0;
 }
 
+/* On a host that may be a login node a worker takes fewer slots than there are CPUs, since others work there, too. */
 static void choose_slots(struct run *r)
 {
 	const struct js_slurm_env *env = &r->identity.env;
@@ -102,6 +107,7 @@ static void choose_slots(struct run *r)
 		persistent_raise_files(r->slots_n);
 }
 
+/* Finds out when the Slurm job ends.  Without an answer the worker works all the same, and says what may happen. */
 static void ask_job_end(struct run *r)
 {
 	const struct js_budget budget = recovery_budget(&r->config, r->handle);
@@ -122,12 +128,13 @@ static int check_command(struct run *r, struct jobstack_error *error)
 	if (program != NULL)
 		JS_TRY(js_spawn_resolve(program, getenv("PATH"), &r->supervisor.commands.program, error));
 	JS_TRY(check_log_dir(r, error));
-	doubt = r->config.quiet ? NULL : advice_doubt(&r->config);
+	doubt = r->config.quiet ? NULL : hints_of_line(&r->config);
 	if (doubt != NULL)
 		speaker_say("%s", doubt);
 	return 0;
 }
 
+/* Makes what starts commands and keeps their output. */
 static int make_slots(struct run *r, struct jobstack_error *error)
 {
 	JS_TRY(js_spawn_new(&r->supervisor.commands.spawn, getenv("PATH"), error));
@@ -170,7 +177,7 @@ static int refuse_array_script(const struct run *r, struct jobstack_error *error
 	struct js_buf text = {0};
 	char *rest, *line;
 
-	advice_array(&r->config, r->supervisor.commands.version, &text);
+	hints_of_array(&r->config, r->supervisor.commands.version, &text);
 	rest = text.len > 0 ? text.data : NULL;
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0')
 		speaker_say("%s", line);
@@ -180,6 +187,8 @@ static int refuse_array_script(const struct run *r, struct jobstack_error *error
 					   "nothing was run: end your command line as in one of the two lines above");
 }
 
+/* The order: who this is, which names the log; then the directory, in which everything else is looked for; then whether
+ * the command can run; and only then what needs memory and files. */
 int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
@@ -198,6 +207,7 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	return 0;
 }
 
+/* NULL and zeroes are harmless everywhere, so this also frees what was only partly prepared. */
 void run_free(struct run *r)
 {
 	jobstack_free(r->handle);
@@ -214,6 +224,7 @@ void run_free(struct run *r)
 
 /* ----------------------------------------------------------------------------------------------------- the work */
 
+/* --verbose: says who this worker is, and how long it can go on without the database. */
 static void announce_worker(const struct run *r)
 {
 	char lease[64], outage[64], end[64] = "";
@@ -323,6 +334,7 @@ static void connect_threads(struct run *r)
 		r->keeper.page->deadline_us = r->box.deadline_us;
 	jobstack_worker_token(l->db.worker, r->keeper.page->token);
 	r->keeper.page->lease_us = r->config.lease_us;
+	/* last: from now on the keeper recovers the entries of a worker that was killed */
 	r->keeper.page->worker = s->commands.worker;
 }
 
@@ -331,6 +343,8 @@ static const char *site_file(const struct run *r)
 	return r->config.site_path != NULL && *r->config.site_path != '\0' ? r->config.site_path : JS_SITE_FILE;
 }
 
+/* Begins --events.  A relative path is one in the directory where the worker was started, not in that of the commands.
+ */
 static int begin_events(struct run *r, struct jobstack_error *error)
 {
 	const struct js_slurm_env *e = &r->identity.env;
@@ -375,7 +389,6 @@ static void begin_packages(struct run *r)
 	(void)snprintf(hook, sizeof(hook), "%s/jobstack_packages/sitecustomize.py",
 		       js_child_data_dir("shims", JS_SHIMS_DIR, JS_SHIMS_SOURCE_DIR));
 	status = js_packages_begin(&p, temporary_directory(), hook, r->slots_n, &error);
-	JS_THEN(status, js_packages_read(p, &error));
 	for (unsigned i = 0; i < r->slots_n && status == 0; i++)
 		status = js_env_python(r->slots[i].env, js_packages_dir(p)) == 0 ? 0 : js_error_memory(&error);
 	r->supervisor.commands.packages = r->ledger.facts.packages = p;
@@ -410,6 +423,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	events_end(r->ledger.events);
 	if (!supervisor_hangs(&r->supervisor))
 		js_packages_end(r->supervisor.commands.packages);
+	/* The commands have ended.  From here on things may take long: printing, and the disk under the spool. */
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
@@ -450,6 +464,7 @@ static int begin_worker(struct run *r, struct jobstack_error *error)
 	}
 }
 
+/* Prints why the worker left, if that was no ordinary end. */
 static void print_reason(const struct run *r)
 {
 	const struct mailbox *b = &r->box;
@@ -460,7 +475,7 @@ static void print_reason(const struct run *r)
 	case LEAVE_ELSEWHERE:
 	case LEAVE_MACHINE:
 		speaker_say("%s%s: the entries are back in the queue; this does not count as a failed attempt", b->why,
-			    advice_command(&r->config, b->why_number));
+			    hints_of_command(&r->config, b->why_number));
 		break;
 	case LEAVE_NODE:
 		speaker_say("%s: other nodes continue; tell your help desk, and avoid the node with --exclude=%s",
@@ -474,6 +489,7 @@ static void print_reason(const struct run *r)
 	}
 }
 
+/* Whatever a person should look at is not 0; failed entries are only with --strict. */
 static int choose_exit_status(const struct run *r)
 {
 	switch (r->box.leaving) {
@@ -491,6 +507,7 @@ static int choose_exit_status(const struct run *r)
 	}
 }
 
+/* A stack that fails everywhere is paused first, since the reason says so. */
 static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;
@@ -528,6 +545,9 @@ static void check_node(const struct run *r, char *why, size_t size)
 	js_buf_free(&text);
 }
 
+/* The order matters.  What may take long comes before signals are blocked, so that TERM just ends it.  The speaker's
+ * thread begins after that, since threads inherit the mask.  The keeper gets the worker's number last: from then on it
+ * recovers the entries if the worker is killed. */
 int run_work(struct run *r, struct jobstack_error *error)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

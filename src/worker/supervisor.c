@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "exec/tree.h"
 #include "worker/persistent_loop.h"
 #include "worker/entries.h"
 #include "worker/orphans.h"
@@ -36,21 +37,24 @@ int supervisor_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void start_all(struct supervisor *s)
+/* Starts entries in all free slots, until no entry may start or no process can be created. */
+static void fill_slots(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->starts.later_us; i++)
 		if (!entries_fill(s, &s->slots[i]))
 			return;
 }
 
+/* Handles the end of the process of SLOT. */
 static void conclude_process(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
 	if (slot->persistent != NULL)
-		converse_died(s, slot, reaped);
+		persistent_loop_ended(s, slot, reaped);
 	else
 		entries_finish(s, slot, reaped);
 }
 
+/* Collects processes that have ended.  A child that belongs to no slot is an orphan, and is ignored here. */
 static void collect_commands(struct supervisor *s)
 {
 	struct js_reaped reaped;
@@ -61,7 +65,9 @@ static void collect_commands(struct supervisor *s)
 				conclude_process(s, &s->slots[i], &reaped);
 				break;
 			}
-	/* a call hangs: the process that it starts is collected when its number is known */
+	/* A call is under way in another thread, which may just be starting a process whose number nobody knows yet. If
+	 * that were collected as some child, its end would be lost.  So only known processes are collected, one by one.
+	 */
 	for (size_t i = 0; timers_any_call(s) && i < s->box->slots_n; i++)
 		if (s->slots[i].call == CALL_NONE && slot_process(&s->slots[i]) != 0 &&
 		    js_reap_one(slot_process(&s->slots[i]), &reaped) == 0)
@@ -81,6 +87,8 @@ static void watch_keeper(struct supervisor *s)
 	mailbox_stop(s->box, LEAVE_KEEPER, "the worker ended, because the process that watches over it was killed", 0);
 }
 
+/* Returns whether the loop is over: the ledger has ended, and in no slot there is a process or a call, except for calls
+ * that were abandoned. */
 static int has_all_ended(struct supervisor *s)
 {
 	int ended;
@@ -103,7 +111,10 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 	js_clock_nap(BLIND_US, NULL);
 }
 
-/* Waits for any event, until NEXT. */
+/* Waits for any event, until NEXT.  The four descriptors: signals, the mailbox, the keeper's pipe, leaps of the wall
+ * clock.  With persistent commands their pipes are waited for, too (persistent_loop_serve), and then all four are read
+ * in any case.
+ */
 static void wait_for_any(struct supervisor *s, int64_t next)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -116,7 +127,7 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 	uint64_t count;
 
 	if (s->config->persistent)
-		(void)converse(s, next, &error);
+		(void)persistent_loop_serve(s, next, &error);
 	else if (poll(polls, 4, (int)wait) < 0 && errno != EINTR)
 		(void)js_error_set(&error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
 	if (error.code != 0)
@@ -133,7 +144,10 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 	}
 }
 
-/* Several threads may be in this function, but only one at a time runs its loop (worker/loop.h). */
+/* Several threads may be in this function, but only one at a time runs its loop (worker/loop.h).  The order in a round:
+ * first the clocks, since all that follows depends on the lease; then signals, before the ends of commands are judged,
+ * so that a command which the same signal ended was interrupted; then ends, which free slots for the starts; then
+ * starts; and last what is due by the clock. */
 static int run_supervisor_loop(void *ctx)
 {
 	struct supervisor *s = ctx;
@@ -141,7 +155,7 @@ static int run_supervisor_loop(void *ctx)
 	for (;;) {
 		int64_t next, closes;
 
-		relay_next_round(&s->relay);
+		loop_next_round(&s->loop);
 		s->rounds++;
 		mailbox_note_round(s->box);
 		(void)entries_read_clocks(s);
@@ -153,7 +167,7 @@ static int run_supervisor_loop(void *ctx)
 			return 0;
 		}
 		closes = timers_watch_job_end(s);
-		start_all(s);
+		fill_slots(s);
 		next = timers_run(s);
 		wait_for_any(s, earlier(closes, next));
 	}
@@ -164,6 +178,8 @@ static void nudge_loop(void *ctx)
 	mailbox_wake_supervisor(((struct supervisor *)ctx)->box);
 }
 
+/* If no thread can be made, or no epoll, the worker still ends in order: the loop runs in this thread, or by the clock
+ * alone. */
 void supervisor_run(struct supervisor *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -172,19 +188,19 @@ void supervisor_run(struct supervisor *s)
 	s->leap = js_clock_leap_open();
 	s->commands.bound.wall_us = s->commands.wall_us;
 	s->leave.kill_by_us = INT64_MAX;
-	orphans_begin(&s->orphans);
-	if (s->config->persistent && converse_begin(s, &error) != 0)
+	s->orphans.children = js_tree_open();
+	if (s->config->persistent && persistent_loop_begin(s, &error) != 0)
 		leave_blind(s, &error);
-	s->relay.loop = run_supervisor_loop;
-	s->relay.nudge = nudge_loop;
-	s->relay.ctx = s;
-	if (relay_run(&s->relay, &error) != 0) /* no thread: the loop runs in this one, and waits for a hanging call */
+	s->loop.run = run_supervisor_loop;
+	s->loop.nudge = nudge_loop;
+	s->loop.ctx = s;
+	if (loop_run(&s->loop, &error) != 0) /* no thread: the loop runs in this one, and waits for a hanging call */
 		(void)run_supervisor_loop(s);
 	if (supervisor_hangs(s))
 		return;
 	js_file_close(&s->commands.epoll);
 	js_file_close(&s->leap);
-	orphans_end(&s->orphans);
+	js_file_close(&s->orphans.children);
 }
 
 int supervisor_hangs(const struct supervisor *s)

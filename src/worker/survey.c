@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define EMPTY_MIN_US (JS_SECOND_US / 10)
+#define EMPTY_MIN_US (JS_SECOND_US / 10) /* the pause after a claim that got nothing, doubled each time up to: */
 #define EMPTY_MAX_US (2 * JS_SECOND_US)
 #define LOOKED_US (3 * JS_SECOND_US) /* what a look saw longer ago may have changed */
 #define DISPLAY_US JS_SECOND_US	     /* how often the stack is read for the display, at first */
@@ -30,6 +30,7 @@ void survey_end(struct survey *s)
 	js_observer_free(s->watch);
 }
 
+/* The random part keeps workers that found the stack empty together from asking together again. */
 void survey_note_claim(struct survey *s, int empty)
 {
 	int64_t now = jobstack_now_us();
@@ -44,8 +45,8 @@ void survey_note_claim(struct survey *s, int empty)
 	s->empty.until_us = now + s->empty.wait_us / 2 + (int64_t)js_num_jitter(&s->jitter, (uint64_t)s->empty.wait_us);
 }
 
-/* Shows the display what was read of the stack.  That does not count the entries that this worker holds, so they are
- * added here.  No step is under way, so none of them is counted twice. */
+/* Passes what was read of the stack to the display.  That does not count the entries that this worker holds, so they
+ * are added here.  No step is under way, so none of them is counted twice. */
 static void note_sight(struct survey *s)
 {
 	const struct jobstack_idle *i = &s->look.idle;
@@ -70,11 +71,13 @@ int64_t survey_next_us(const struct survey *s)
 	return s->look.at_us + DISPLAY_US + (s->look.at_us - s->began_us) / 8;
 }
 
+/* Retries that are due become ready here: whoever looks first moves them (jobstack_promote), and then claims at once.
+ */
 int survey_look(struct survey *s, uint64_t claimed)
 {
 	int status;
 
-	database_ask(s->db);
+	outbox_ask(s->db->outbox, NULL, 0);
 	s->look.idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
 	status = jobstack_worker_idle(s->db->worker, &s->look.idle, &s->db->error);
 	s->look.at_us = jobstack_now_us();
@@ -87,8 +90,9 @@ int survey_look(struct survey *s, uint64_t claimed)
 		status = jobstack_promote(s->db->worker, &s->db->error);
 		s->empty.until_us = 0;
 	}
-	database_answered(s->db);
-	if (status == JOBSTACK_ENODB) { /* not a step: the next one will see whether the database is away */
+	outbox_answered(s->db->outbox, 0);
+	if (status ==
+	    JOBSTACK_ENODB) { /* only a step is repeated: the next one will show whether the database is away */
 		memset(&s->db->error, 0, sizeof(s->db->error));
 		s->look.at_us = 0; /* nothing was read */
 		return 0;
@@ -102,10 +106,10 @@ static void watch_others(struct survey *s)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int status;
 
-	database_ask(s->db);
+	outbox_ask(s->db->outbox, NULL, 0);
 	status = js_observer_look(s->watch, &s->others.seen, &error);
-	database_answered(s->db);
-	if (status != 0 && s->others.seen.failed == 0) { /* it is no step: the next one will tell */
+	outbox_answered(s->db->outbox, 0);
+	if (status != 0 && s->others.seen.failed == 0) { /* the next step will show whether the database is away */
 		s->others.next_us = jobstack_now_us() + JS_SECOND_US;
 		s->others.at_us = 0; /* nobody was seen, which is no reason to leave */
 		return;
@@ -121,9 +125,9 @@ static void watch_others(struct survey *s)
 	}
 }
 
-/* Returns whether this worker has to stay, because no older one is alive and a retry will be due, or because another
- * worker with entries is silent.  A dead one may hold the only entries, and its lease may end long after
- * --idle-timeout. */
+/* Returns whether this worker has to stay although it has been idle for --idle-timeout: because a retry will be due and
+ * no older worker is there, or because another worker that holds entries is silent.  If that worker is dead, its
+ * entries may be the only ones left, and nobody else might be there when its lease ends. */
 static int must_stay(struct survey *s, int64_t now)
 {
 	char left[64];
@@ -140,7 +144,17 @@ static int must_stay(struct survey *s, int64_t now)
 	return 1;
 }
 
-/* Nothing runs and nothing was claimed: decides whether to leave. */
+/* Decides whether to leave, when nothing runs here and nothing could be claimed.  The first that applies:
+ *
+ *   the stack is cancelled or being dropped                         leave
+ *   `jobstack run`, and the stack was paused by its max-failures    leave
+ *   nothing is ready, waiting, held, running or being pushed        leave
+ *   retries wait, and this is the oldest worker                     stay: somebody must be there when they are due
+ *   another worker with entries has sent no heartbeat since we      stay if this is the oldest: somebody must notice
+ * its are idle                                                        death; a live one sends one in a third of its
+ * lease idle for less than --idle-timeout                               stay what was seen of the other workers is old
+ * look at them first must_stay                                                       stay else leave
+ */
 static void consider_leaving(struct survey *s)
 {
 	const struct jobstack_idle *i = &s->look.idle;
@@ -178,6 +192,8 @@ static void consider_leaving(struct survey *s)
 							   : "nothing to do for the time of --idle-timeout");
 }
 
+/* Looks are rare while work is plenty (batching_look_us).  A worker that has nothing to do looks after each step, as
+ * its decision to leave depends on it. */
 int survey_after_step(struct survey *s, int64_t now, uint64_t claimed, int due)
 {
 	int64_t look_us;

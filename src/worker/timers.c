@@ -33,6 +33,7 @@ int timers_any_call(const struct supervisor *s)
 	return 0;
 }
 
+/* Reports that the call of SLOT hangs, and names the file that it waits for if that is known. */
 static void report_hang(const struct supervisor *s, const struct slot *slot, int64_t now)
 {
 	static const char *const what[] = {"", "start the command of", "keep the output of", "shorten the output of"};
@@ -49,7 +50,14 @@ static void report_hang(const struct supervisor *s, const struct slot *slot, int
 		    in_log ? s->commands.log_dir : "");
 }
 
-/* The worker ends, and the call has not returned: the entry goes back to the queue. */
+/* Abandons the call of SLOT, since the worker has to end, and returns the entry.  First it makes sure that nothing runs
+ * on the entry any more, or ever will:
+ *
+ *   CALL_START   a start that is under way is cancelled; the persistent process that may get the entry is killed
+ *   CALL_KEEP    the command has ended already
+ *   CALL_TRIM    the command must be collected first; until then this is called again
+ *
+ * The parcel is never freed (LEFT), since the hanging thread still reads the entry. */
 static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 {
 	struct jobstack_outcome outcome;
@@ -71,7 +79,7 @@ static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 	if (slot->call != CALL_KEEP)
 		slot->ended_us = now;
 	slot->abandoned = 1;
-	relay_abandon(&s->relay);
+	loop_abandon_call(&s->loop);
 	slot_begin_outcome(slot, &outcome);
 	outcome.started_us = slot->started_us;
 	outcome.ended_us = slot->ended_us;
@@ -113,6 +121,7 @@ static int64_t keep_call_time(struct supervisor *s, struct slot *slot, int64_t n
 	return earlier(at, report_at);
 }
 
+/* Reports that no call hangs any more, if one was reported to hang. */
 static void report_end_of_hang(struct supervisor *s)
 {
 	if (s->told_hang && !timers_any_call(s)) {
@@ -123,6 +132,7 @@ static void report_end_of_hang(struct supervisor *s)
 
 /* ----------------------------------------------------------------------------------------------------- commands */
 
+/* Sends TERM to the command of SLOT, which has to end because of WHY, or because of an earlier reason. */
 static void terminate_command(struct slot *slot, enum ending why, int64_t kill_at_us)
 {
 	if (slot->ending == ENDING_NOT)
@@ -132,7 +142,10 @@ static void terminate_command(struct slot *slot, enum ending why, int64_t kill_a
 	slot->kill_at_us = later(kill_at_us, 1);
 }
 
-/* Sends what is due to a running command, which gets TERM at STOP at the latest, because of STOP_WHY. */
+/* Sends TERM or KILL to a running command when it is due.  The earliest of four reasons counts: a request to kill it,
+ * its timeout, a persistent command that does not answer any more, and the end of the worker (STOP_US, because of
+ * STOP_WHY).  KILL follows after the grace, but not later than Slurm's KILL or the lease's end.  Returns when the next
+ * is due. */
 static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_t now, int64_t stop_us,
 				 enum ending stop_why)
 {
@@ -169,7 +182,7 @@ static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_
 	return slot->kill_at_us;
 }
 
-/* Frees the disk space of output that will not be kept. */
+/* Frees the disk space of output of SLOT's command that will not be kept.  Returns whether much is being printed. */
 static int trim_slot(struct supervisor *s, struct slot *slot)
 {
 	int busy;
@@ -180,6 +193,7 @@ static int trim_slot(struct supervisor *s, struct slot *slot)
 	return busy;
 }
 
+/* Trims the output of running commands when that is due.  Returns when to do so again. */
 static int64_t trim_outputs(struct supervisor *s, int64_t now)
 {
 	unsigned round = s->rounds;
@@ -203,8 +217,9 @@ static int64_t trim_outputs(struct supervisor *s, int64_t now)
 
 /* ---------------------------------------------------------------------------------------------------------- all */
 
-/* Returns whether the worker leaves.  Notes also which commands are to be killed. */
-static int look_into_mailbox(struct supervisor *s)
+/* Reads what the ledger has left for the supervisor.  Returns whether the worker leaves, and notes in the slots which
+ * commands are to be killed. */
+static int read_mailbox(struct supervisor *s)
 {
 	int leaves;
 
@@ -220,11 +235,13 @@ static int look_into_mailbox(struct supervisor *s)
 	return leaves;
 }
 
+/* What keeps a slot busy decides what can be due for it: a call, a running command, or a persistent process without an
+ * entry.  During CALL_START and CALL_KEEP there is no process that may be signalled. */
 int64_t timers_run(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, lease_stop, stop;
 	enum ending why = ENDING_DRAIN, lease_why;
-	int going = look_into_mailbox(s);
+	int going = read_mailbox(s);
 
 	stop = s->commands.draining ? s->leave.drain_at_us : INT64_MAX;
 	lease_stop = entries_keep_lease(s, now, &lease_why);
@@ -242,7 +259,7 @@ int64_t timers_run(struct supervisor *s)
 		if (slot->call != CALL_START && slot->call != CALL_KEEP && slot->pid != 0)
 			next = earlier(next, keep_command_time(s, slot, now, stop, why));
 		else if (slot->call == CALL_NONE && slot->persistent != NULL && slot->pid == 0)
-			next = earlier(next, converse_keep_time(s, slot, going, now));
+			next = earlier(next, persistent_loop_keep_time(s, slot, going, now));
 	}
 	report_end_of_hang(s);
 	next = earlier(next, trim_outputs(s, now));
@@ -253,7 +270,8 @@ int64_t timers_run(struct supervisor *s)
 	return s->orphans.next_us != 0 ? earlier(next, s->orphans.next_us) : next;
 }
 
-/* Before the last minutes are given up: asks again when the job ends, and returns 1 while there is no answer. */
+/* Asks once more when the job ends, before its last minutes are given up: its time limit may have been changed.  The
+ * keeper asks, since Slurm may take long to answer.  Returns 1 while the answer is awaited. */
 static int ask_job_end(struct supervisor *s, int64_t now)
 {
 	struct keeper_page *page = s->keeper->page;
@@ -266,8 +284,9 @@ static int ask_job_end(struct supervisor *s, int64_t now)
 	return page->job_end_us == KEEPER_ASKED && now - s->leave.end_asked_us < END_PATIENCE_US;
 }
 
-/* With the mailbox's lock held: takes the answer, if there is one, and returns by how much the job ends later. */
-static int64_t take_job_end(struct supervisor *s)
+/* With the mailbox's lock held: reads the answer, if it has come, and returns by how much the job ends later than was
+ * known before. */
+static int64_t read_job_end(struct supervisor *s)
 {
 	int64_t known = s->box->guard.end_us, end = s->keeper->page->job_end_us;
 
@@ -278,6 +297,8 @@ static int64_t take_job_end(struct supervisor *s)
 	return end - known;
 }
 
+/* Nothing starts any more when the time that is left is shorter than an entry needs (worker/guard.h).  Before the
+ * worker leaves for that, Slurm is asked once more, and until its answer the slots just stay empty. */
 int64_t timers_watch_job_end(struct supervisor *s)
 {
 	int64_t closes, end, need = 0, gained, now = jobstack_now_us();
@@ -286,7 +307,7 @@ int64_t timers_watch_job_end(struct supervisor *s)
 
 	(void)pthread_mutex_lock(&s->box->lock);
 	stay = s->box->leaving == STAY;
-	gained = stay ? take_job_end(s) : 0;
+	gained = stay ? read_job_end(s) : 0;
 	end = s->box->guard.end_us;
 	closes = guard_closes_us(&s->box->guard);
 	if (closes <= now)

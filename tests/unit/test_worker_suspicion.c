@@ -73,6 +73,7 @@ static struct {
 	struct node node[NODES];
 	int low, done, dead, over, paused, bad_left, healthy_ended, bad_ended;
 	int64_t now, due, good_us, fail_us; /* due: the next of those that wait, or earlier */
+	int waiting[ENTRIES], waiting_n; /* the entries that wait, in any order: counting places would take most time */
 } sim;
 
 static int is_bad_node(int n)
@@ -83,18 +84,25 @@ static int is_bad_node(int n)
 /* The first READY entries. */
 static void claim_entries(struct node *w, int most)
 {
+	int kept = 0;
+
 	w->n = w->next = 0;
 	if (sim.due <= sim.now) {
 		sim.due = INT64_MAX;
-		for (int i = 0; i < ENTRIES; i++) {
-			struct entry *e = &sim.entry[i];
+		for (int i = 0; i < sim.waiting_n; i++) {
+			int at = sim.waiting[i];
+			struct entry *e = &sim.entry[at];
 
-			if (e->place == WAITING && e->due <= sim.now) {
+			if (e->due <= sim.now) {
 				e->place = READY;
-				sim.low = i < sim.low ? i : sim.low;
-			} else if (e->place == WAITING && e->due < sim.due)
+				sim.low = at < sim.low ? at : sim.low;
+				continue;
+			}
+			sim.waiting[kept++] = at;
+			if (e->due < sim.due)
 				sim.due = e->due;
 		}
+		sim.waiting_n = kept;
 	}
 	while (sim.low < ENTRIES && sim.entry[sim.low].place != READY)
 		sim.low++;
@@ -136,7 +144,7 @@ static void look(int n)
 	struct node *w = &sim.node[n];
 	struct suspicion *s = &w->run;
 	unsigned found = 0, failed = 0, busy = 0, alive = 0, bit = 1u << n;
-	int tried = sim.dead, ready = 0;
+	int tried = sim.dead + sim.waiting_n, ready = ENTRIES - sim.done - tried;
 
 	if (!suspicion_asks(s) || w->ended)
 		return;
@@ -149,12 +157,8 @@ static void look(int n)
 		alive += i != n;
 		busy += (unsigned)(o->runs && suspicion_may_work(s, sim.now, sim.now - o->began + 1, sim.now));
 	}
-	for (int i = 0; i < ENTRIES; i++) {
-		tried += sim.entry[i].place == WAITING;
-		ready += sim.entry[i].place == READY || sim.entry[i].place == CLAIMED;
-	}
 	suspicion_see(s, alive, busy, (uint64_t)sim.done, (uint64_t)tried, sim.now);
-	for (unsigned i = 0; i < s->n; i++) {
+	for (unsigned i = 0; i < s->n && s->others > 0; i++) {
 		const struct entry *e = &sim.entry[s->entry[i] - 1];
 
 		found += (e->last_on & ~bit) != 0;
@@ -188,6 +192,7 @@ static void end_entry(int n)
 		w->n = w->next;
 	}
 	e->place = WAITING;
+	sim.waiting[sim.waiting_n++] = (int)(e - sim.entry);
 	if (suspicion_asks(s) && !s->looked)
 		look(n);
 	if (suspicion_spares(s, 0) && !suspicion_costs(s, (unsigned)__builtin_popcount(e->failed_on & ~(1u << n)))) {
@@ -198,6 +203,7 @@ static void end_entry(int n)
 		e->due = sim.now + (int64_t)((double)(RETRY_US << e->fails) * (0.75 + chance() / 2));
 		if (++e->fails == ATTEMPTS) {
 			e->place = DEAD;
+			sim.waiting_n--; /* it is the last one */
 			sim.dead++;
 			sim.bad_left -= e->bad;
 		}
