@@ -22,6 +22,7 @@
 #define LINE_MAX_BYTES (1 << 20) /* no line is longer */
 #define WRITE_AT 65536
 
+/* Prints "the archive PATH WHAT", and returns STATUS.  From then on nothing is written. */
 static int fail_archive(struct cli_archive *a, int status, const char *what)
 {
 	cli_tell(a->cli, "the archive \"%s\" %s", a->path, what);
@@ -46,7 +47,7 @@ static int is_ours(const struct cli_archive *a, off_t at)
 	return n > 0 && memcmp(text, BEGINS, (size_t)n) == 0;
 }
 
-/* Where the last line begins; -1 with errno. */
+/* Returns where the last line begins; the size of the file if it ends with a newline; -1 if it can't be read. */
 static off_t last_line(const struct cli_archive *a)
 {
 	static char block[LINE_MAX_BYTES];
@@ -57,7 +58,8 @@ static off_t last_line(const struct cli_archive *a)
 	return n != a->size - from ? -1 : newline == NULL ? from : from + (newline - block) + 1;
 }
 
-/* Checks that what is there is an archive, with whole lines. */
+/* Checks that what is in the file is an archive, and cuts off an incomplete last line, which a prune that was killed
+ * has left.  Its entry is still in the database, so the next prune writes it again. */
 static int check_present(struct cli_archive *a)
 {
 	off_t line;
@@ -80,8 +82,9 @@ static int check_present(struct cli_archive *a)
 	return ftruncate(a->fd, line) == 0 ? 0 : fail_errno(a, "can't be written");
 }
 
-/* A new file is safe on the disk only when its directory is. */
-static int keep_directory(const char *path)
+/* Syncs the directory of a new file: without that, a crash could take the file away after the entries were deleted from
+ * the database. */
+static int sync_parent_directory(const char *path)
 {
 	char *copy = strdup(path);
 	int status = copy == NULL ? -1 : js_file_sync_dir(dirname(copy));
@@ -102,17 +105,19 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	if (!S_ISREG(st.st_mode))
 		return fail_archive(a, CLI_USAGE,
 				    "is not a regular file: --archive needs one, so that it can be synced to the disk");
+	/* a file system without locks is accepted: two prunes at once are a rare mistake */
 	if (flock(a->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return fail_archive(a, CLI_NO, "is being written by another prune: wait for it, or use another file");
 	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */
 		return fail_errno(a, "can't be read");
 	a->size = st.st_size;
-	if (a->size == 0 && keep_directory(path) != 0)
+	if (a->size == 0 && sync_parent_directory(path) != 0)
 		return fail_errno(a, "can't be synced to the disk");
 	return check_present(a);
 }
 
-/* Writes the lines; with SYNC everything is on the disk then. */
+/* Writes the lines that were gathered; with SYNC everything is on the disk then.  On a failure the file is cut back to
+ * what was synced last. */
 static int write_lines(struct cli_archive *a, int sync)
 {
 	if (a->lines.failed)
@@ -133,8 +138,10 @@ static int write_lines(struct cli_archive *a, int sync)
 	return 0;
 }
 
-int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
+int cli_archive_add(void *archive, const struct jobstack_item *item)
 {
+	struct cli_archive *a = archive;
+
 	js_buf_char(&a->lines, '{');
 	show_json_member(&a->lines, "stack", a->cli->stack, strlen(a->cli->stack));
 	js_buf_char(&a->lines, ',');
@@ -143,8 +150,10 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 	return a->lines.failed || a->lines.len >= WRITE_AT ? write_lines(a, 0) : 0;
 }
 
-int cli_archive_keep(struct cli_archive *a)
+int cli_archive_sync(void *archive)
 {
+	struct cli_archive *a = archive;
+
 	return a->lines.len + (size_t)a->written == 0 && !a->lines.failed ? 0 : write_lines(a, 1);
 }
 

@@ -26,8 +26,9 @@ int cli_change_check(struct cli *cli, const struct cli_change *c)
 	return cli_filter_end(cli, c->filter);
 }
 
-/* Asks on a terminal, if there is something to ask about.  0 to go on, or the exit status. */
-static int ask_before(struct cli *cli, const struct cli_change *c)
+/* Asks on a terminal, if there is something to ask about: a dry run counts it first.  0 to go on, or the exit status.
+ */
+static int confirm_change(struct cli *cli, const struct cli_change *c)
 {
 	struct jobstack_requeue_result would = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct jobstack_filter f = c->filter->f;
@@ -43,8 +44,8 @@ static int ask_before(struct cli *cli, const struct cli_change *c)
 				     c->ask[1], would.requeued == 1 ? "entry" : "entries", cli->stack, c->ask[2]);
 }
 
-/* The named entries, of which those that FIT are chosen by the options. */
-struct looking {
+/* The check of the named entries.  FIT are those that the options choose, in order; others are refused. */
+struct named_check {
 	struct cli *cli;
 	struct cli_change *c;
 	struct cli_numbers fit;
@@ -52,9 +53,11 @@ struct looking {
 	int silent; /* with a limit it is not known which are refused */
 };
 
-static int look_at_named(void *ctx, const struct jobstack_item *item)
+/* Says why a named entry is refused, unless it fits.  FAILED and LOST are ways in which a dead entry has ended, so for
+ * the state they mean DEAD. */
+static int check_named_entry(void *ctx, const struct jobstack_item *item)
 {
-	struct looking *l = ctx;
+	struct named_check *l = ctx;
 	const unsigned by_end = JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST, states = l->c->filter->f.states,
 		       wanted = (states & ~by_end) | ((states & by_end) != 0 ? JOBSTACK_IS_DEAD : 0);
 	struct js_buf what = {0};
@@ -79,14 +82,14 @@ static int look_at_named(void *ctx, const struct jobstack_item *item)
 static int say_refused(struct cli *cli, struct cli_change *c)
 {
 	struct jobstack_filter named = JOBSTACK_FILTER_INIT;
-	struct looking l = {.cli = cli, .c = c, .silent = c->silent || c->filter->f.limit > 0};
+	struct named_check l = {.cli = cli, .c = c, .silent = c->silent || c->filter->f.limit > 0};
 	int status = cli_numbers_list(cli, &c->filter->f, &l.fit);
 
 	named.entries = c->filter->f.entries;
 	named.entries_n = c->filter->f.entries_n;
 	if (l.fit.n > 0)
 		qsort(l.fit.at, l.fit.n, sizeof(*l.fit.at), js_num_order);
-	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &named, look_at_named, &l, &cli->error));
+	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &named, check_named_entry, &l, &cli->error));
 	if (l.refused > REFUSALS && !l.silent)
 		cli_say(cli, "... and %" PRIu64 " more", l.refused - REFUSALS);
 	free(l.fit.at);
@@ -132,6 +135,9 @@ static void say_nothing_fits(const struct cli *cli, const struct cli_change *c)
 			cli->stack, cli->stack, c->hint);
 }
 
+/* The order: ask; BEGIN, which may change what the entries are; the named entries that are refused; the change; the
+ * result.  Words that name only entries that do not exist change nothing, where no words at all would mean all entries.
+ */
 int cli_change_run(struct cli *cli, struct cli_change *c)
 {
 	const struct cli_filter *f = c->filter;
@@ -141,7 +147,7 @@ int cli_change_run(struct cli *cli, struct cli_change *c)
 
 	*r = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
 	if (any)
-		JS_TRY(ask_before(cli, c));
+		JS_TRY(confirm_change(cli, c));
 	if (c->begin != NULL)
 		status = c->begin(cli, c);
 	if (status == 0 && f->f.entries_n > 0)
@@ -153,6 +159,7 @@ int cli_change_run(struct cli *cli, struct cli_change *c)
 	if (status != 0)
 		return cli_fail(cli);
 	r->missing += f->missing;
+	/* the library refuses settled entries, too, since they are not in a state that it can change */
 	r->refused -= c->settled < r->refused ? c->settled : r->refused;
 	if (print_change(cli, c) != CLI_YES)
 		return CLI_BUG;

@@ -34,7 +34,7 @@ static struct history {
 	const char *stack, *version; /* of the event that comes; the version may be NULL */
 	unsigned state;		     /* of the entry that is looked at */
 	struct place *place;	     /* of the file */
-	size_t places, room;
+	size_t places, capacity;
 	struct js_buf line;
 	int failed; /* memory ran out */
 } history = {.limit = UINT64_MAX};
@@ -60,7 +60,8 @@ static int show_index_progress(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
-/* The program behind the options of a worker, without its directory; NULL: unknown. */
+/* Returns the program of the worker that ran the attempt: the word behind its "--", without the directory; NULL:
+ * unknown. */
 static const char *find_program(const struct jobstack_item *i)
 {
 	const char *word = i->argv.data, *end = word == NULL ? NULL : word + i->argv.len;
@@ -78,7 +79,7 @@ static void add_text_member(struct js_buf *out, const char *name, const char *te
 	show_json_member(out, name, text, text == NULL ? 0 : strlen(text));
 }
 
-/* An attempt; or, with a STATE, only which entry it is. */
+/* Adds an attempt as a line of JSON; with a STATE only which entry it is. */
 static void add_json_line(struct history *h, const struct jobstack_item *given, const char *state)
 {
 	struct show_fields fields = {.n = 0};
@@ -102,6 +103,7 @@ static void add_json_line(struct history *h, const struct jobstack_item *given, 
 	js_buf_str(&h->line, "}\n");
 }
 
+/* Adds a name, padded to WIDTH; "-" if it is unknown. */
 static void add_name(struct js_buf *out, const char *name, size_t width)
 {
 	const size_t from = out->len;
@@ -110,6 +112,7 @@ static void add_name(struct js_buf *out, const char *name, size_t width)
 	js_buf_printf(out, "%*s", (int)(out->len - from < width ? width - (out->len - from) : 0), "");
 }
 
+/* Adds the line of an attempt, or of an entry that is in a STATE now. */
 static void add_text_line(struct history *h, const struct jobstack_item *i, const char *state)
 {
 	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us, us = figures_took(i);
@@ -134,7 +137,7 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 	js_buf_char(&h->line, '\n');
 }
 
-/* Not 0: no more can be written. */
+/* Writes the line.  Returns not 0 if no more lines can be written or are wanted. */
 static int write_line(struct history *h)
 {
 	h->failed |= h->line.failed;
@@ -160,7 +163,7 @@ static int print_event(struct history *h, const struct jobstack_item *i, const c
 }
 
 /* Notes the entry, whose state is asked for later, and prints an attempt. */
-static int take_event(void *ctx, const char *stack, const char *version, const struct jobstack_item *i)
+static int note_event(void *ctx, const char *stack, const char *version, const struct jobstack_item *i)
 {
 	struct history *h = ctx;
 	size_t at = 0;
@@ -168,7 +171,7 @@ static int take_event(void *ctx, const char *stack, const char *version, const s
 	while (at < h->places && (h->place[at].entry != i->entry || strcmp(h->place[at].stack, stack) != 0))
 		at++;
 	if (at == h->places) {
-		h->failed = js_array_grow(&h->place, &h->room, at + 1, sizeof(*h->place)) != 0;
+		h->failed = js_array_grow(&h->place, &h->capacity, at + 1, sizeof(*h->place)) != 0;
 		if (h->failed)
 			return 1;
 		h->place[h->places++] = (struct place){.entry = i->entry, .pruned = i->datapath.data == NULL};
@@ -179,8 +182,8 @@ static int take_event(void *ctx, const char *stack, const char *version, const s
 	return i->attempt == 0 ? cli_stop : print_event(h, i, NULL);
 }
 
-/* What attempts that have ended do not say: the entry waits, runs, or was given up. */
-static int take_state(void *ctx, const struct jobstack_item *i)
+/* Prints what attempts that have ended do not say: that the entry waits, runs, or was given up. */
+static int note_state(void *ctx, const struct jobstack_item *i)
 {
 	struct history *h = ctx;
 
@@ -190,6 +193,7 @@ static int take_state(void *ctx, const struct jobstack_item *i)
 	return print_event(h, i, i->state == JOBSTACK_IS_RUNNING ? NULL : show_state_word(i->state));
 }
 
+/* Prints the state of one entry of the file, as it is now.  Pruned entries have none any more. */
 static int show_state(struct history *h, const struct place *place)
 {
 	const struct jobstack_item gone = {.entry = place->entry};
@@ -200,7 +204,7 @@ static int show_state(struct history *h, const struct place *place)
 	h->version = NULL;
 	if (place->pruned)
 		return print_event(h, &gone, "pruned") != 0 ? JOBSTACK_ESTOPPED : 0;
-	status = cli_look_at_entry(h->cli, place->stack, place->entry, take_state, h, &h->state);
+	status = cli_look_at_entry(h->cli, place->stack, place->entry, note_state, h, &h->state);
 	if (status == JOBSTACK_EMISSING) { /* the stack was dropped meanwhile */
 		js_error_clear(&h->cli->error);
 		return 0;
@@ -208,7 +212,8 @@ static int show_state(struct history *h, const struct place *place)
 	return status;
 }
 
-/* The history of one file, as it is written, and behind symbolic links: 0, JOBSTACK_NOTHING, or a negative code. */
+/* Shows the history of one file, under the name as it is written, made absolute, and under its real name if symbolic
+ * links lead to it.  Returns 0, JOBSTACK_NOTHING, or a negative code. */
 static int show_file(struct history *h, const char *word)
 {
 	char *here = *word == '/' ? NULL : getcwd(NULL, 0), *real = realpath(word, NULL);
@@ -222,7 +227,7 @@ static int show_file(struct history *h, const char *word)
 	JS_THEN(status, jobstack_history(h->cli->handle,
 					 (const struct jobstack_bytes[]){{name.data, name.len},
 									 {real, real == NULL ? 0 : strlen(real)}},
-					 real == NULL ? 1 : 2, take_event, h, &h->cli->error));
+					 real == NULL ? 1 : 2, note_event, h, &h->cli->error));
 	for (size_t i = 0; i < h->places && status == 0; i++)
 		status = show_state(h, &h->place[i]);
 	if (status == JOBSTACK_NOTHING)
@@ -233,6 +238,7 @@ static int show_file(struct history *h, const char *word)
 	return h->failed ? js_error_memory(&h->cli->error) : status;
 }
 
+/* Prints a file that is in several entries.  A file whose entries were all pruned has no name any more. */
 static int print_duplicate(void *ctx, const struct jobstack_file *file)
 {
 	struct history *h = ctx;
@@ -282,6 +288,8 @@ static int say_pruned(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
+/* Names that were pushed since the last call are added to the index first: it makes the search over all stacks quick.
+ */
 static int show_history(struct cli *cli)
 {
 	struct cli_progress progress = {.cli = cli};

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Asks only about a job of the same user, and through the budget that all programs of this user share.  A log directory
+ * that is missing here explains why a log can't be read: the job may have had another file system. */
 void cli_idle_ask(const struct cli *cli, const char *stack, struct figures_idle *i)
 {
 	struct js_budget_stack jobs = {stack, i->last.user, i->last.job, -1, i->queued, i->state};
@@ -38,12 +40,15 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct figures_idle 
 	}
 }
 
+/* The first condition that holds decides: a pause; a job that sbatch rejected; workers that ended in a way that would
+ * only repeat itself; jobs that wait in Slurm; a wall time in which no entry ended.  Only then the command that starts
+ * workers again is of use. */
 void cli_idle_next(const char *stack, const struct figures_idle *i, struct js_buf *out)
 {
 	struct js_buf again = {0};
 	const char *start;
 
-	cli_again_next(i->again, stack, &again);
+	cli_last_start_command(i->last_way, stack, &again);
 	start = again.data != NULL ? again.data : "start workers again";
 	if (i->paused)
 		js_buf_printf(out, "remove the cause of the pause; then `jobstack resume -s %s`%s%s", stack,

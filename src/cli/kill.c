@@ -50,6 +50,7 @@ static int note_entry(void *ctx, const struct jobstack_item *i)
 	return 0;
 }
 
+/* Reads the entry's state, worker and attempt anew. */
 static int look_at_entry(struct cli *cli, struct target *t)
 {
 	t->state = 0;
@@ -81,7 +82,8 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 	return 0;
 }
 
-/* What became of an entry that does not run. */
+/* Prints what became of an entry that does not run any more, or never did.  Returns the exit status: CLI_YES if it was
+ * killed. */
 static int explain_state(struct cli *cli, const struct target *t)
 {
 	const int killed = t->state == JOBSTACK_IS_DEAD && t->cause == JOBSTACK_CAUSE_KILLED;
@@ -103,7 +105,8 @@ static int explain_state(struct cli *cli, const struct target *t)
 	return killed ? CLI_YES : CLI_NO;
 }
 
-/* Makes the request; or says why it can't be made. */
+/* Writes the request into the database, or says why it can't be made.  A worker of this host is nudged by a signal to
+ * make its next step at once; others learn of the request with their next update. */
 static int request_kill(struct cli *cli, struct target *t)
 {
 	int status = look_at_entry(cli, t);
@@ -111,6 +114,7 @@ static int request_kill(struct cli *cli, struct target *t)
 	if (status == 0 && t->attempt == 0)
 		return explain_state(cli, t);
 	JS_THEN(status, jobstack_workers(cli->handle, cli->stack, note_worker, t, &cli->error));
+	/* the request names worker and attempt: if the entry has ended meanwhile, it does not hit the next attempt */
 	JS_THEN(status, jobstack_kill(cli->handle, cli->stack, t->worker, t->entry, t->attempt, &cli->error));
 	t->asked = status == 0;
 	if (status == JOBSTACK_NOTHING && t->by_script)
@@ -133,7 +137,8 @@ static int request_kill(struct cli *cli, struct target *t)
 	return status == 0 ? CLI_YES : CLI_NO;
 }
 
-/* Waits until the attempt has ended. */
+/* Waits until the attempt has ended, longer each time, and prints what became of the entry.  The request stays in the
+ * database even if nobody waits any more. */
 static int wait_for_end(struct cli *cli, struct target *t)
 {
 	int64_t nap = LOOK_US, until = jobstack_now_us() + t->lease_us / 3 + END_US;
@@ -158,6 +163,8 @@ static int wait_for_end(struct cli *cli, struct target *t)
 
 static struct cli_filter filter = CLI_FILTER_INIT; /* only the entries that are named */
 
+/* Requests the end of all entries before it waits for the first, so they end at the same time, and not one grace period
+ * after the other. */
 static int kill_entries(struct cli *cli)
 {
 	struct target *t = NULL;

@@ -58,6 +58,7 @@ static int check_list(struct cli *cli)
 	return status;
 }
 
+/* Adds the fields of -o, with tabs between them. */
 static void add_fields(const struct jobstack_item *item)
 {
 	for (size_t i = 0; i < list.fields.n; i++) {
@@ -76,6 +77,7 @@ static const struct {
 	unsigned from; /* the narrowest terminal that shows it */
 } column[COLUMNS] = {{8, 0}, {-9, 40}, {7, 92}, {-12, 54}, {-12, 68}, {-20, 120}, {9, 80}};
 
+/* The name gets what the other columns leave; a terminal narrower than they are cuts the whole line. */
 static void add_table_line(const char *const cell[COLUMNS], enum show_colour colour, const char *name, size_t len)
 {
 	struct js_buf line = {0};
@@ -105,6 +107,7 @@ static enum show_colour state_colour(unsigned state)
 					      : SHOW_PLAIN;
 }
 
+/* Adds an entry as a row; before the first one the heading. */
 static void add_table_row(const struct jobstack_item *item)
 {
 	static const char *const heads[COLUMNS] = {"ENTRY", "STATE",   "ATTEMPT", "OUTCOME",
@@ -132,7 +135,7 @@ static void add_table_row(const struct jobstack_item *item)
 	js_buf_free(&name);
 }
 
-/* What a dead entry's last attempt left to say; of a long message the end. */
+/* Adds a line with the last message of a dead entry; if it is long, its end. */
 static void add_message_line(const struct jobstack_item *item)
 {
 	struct js_buf text = {0};
@@ -167,6 +170,7 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 	return list.line.failed || cli_write(cli, &list.line) != 0;
 }
 
+/* Says why the list is empty: nothing is in these states, or in the default ones. */
 static void say_nothing_matches(const struct cli *cli)
 {
 	const char *fits = cli_filter_given(&list.filter) ? " and matches the other options" : "";
@@ -180,6 +184,7 @@ static void say_nothing_matches(const struct cli *cli)
 			cli->stack, fits);
 }
 
+/* The ends of stderr are long, so they are read only where they are shown. */
 static int list_entries(struct cli *cli)
 {
 	int status = cli_filter_entries(cli, &list.filter, 0);

@@ -47,18 +47,6 @@ static int check_prune(struct cli *cli)
 	return older_us >= 0 ? 0 : cli_usage(cli, "--older-than is required: it says what may be pruned");
 }
 
-static int archive_item(void *ctx, const struct jobstack_item *item)
-{
-	(void)ctx;
-	return cli_archive_add(&archive, item);
-}
-
-static int keep_archive(void *ctx)
-{
-	(void)ctx;
-	return cli_archive_keep(&archive);
-}
-
 static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 {
 	(void)ctx;
@@ -66,6 +54,7 @@ static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
+/* Words what --usage removes: "3 package lists and 1 platform". */
 static struct show_amount words_of_usage(const struct jobstack_prune_result *r)
 {
 	struct show_amount a;
@@ -75,6 +64,7 @@ static struct show_amount words_of_usage(const struct jobstack_prune_result *r)
 	return a;
 }
 
+/* Prints what was pruned, or in a dry run would be. */
 static int print_pruned(const struct cli *cli, const struct jobstack_prune_result *r)
 {
 	int older = options.older_us > 0;
@@ -103,7 +93,7 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 	return CLI_YES;
 }
 
-/* 0, or the exit status. */
+/* Asks on a terminal, with what a dry run has counted.  0 to go on, or the exit status. */
 static int confirm_prune(struct cli *cli)
 {
 	struct jobstack_prune_result r = JOBSTACK_PRUNE_RESULT_INIT;
@@ -127,6 +117,7 @@ static int confirm_prune(struct cli *cli)
 			   path == NULL ? "without an archive" : "after they are in the archive");
 }
 
+/* The archive is opened, and locked, only after the question was answered. */
 static int prune_stack(struct cli *cli)
 {
 	struct jobstack_prune_result result = JOBSTACK_PRUNE_RESULT_INIT;
@@ -136,8 +127,9 @@ static int prune_stack(struct cli *cli)
 	options.progress = show_pruned;
 	JS_TRY(confirm_prune(cli));
 	if (archives) {
-		options.item = archive_item;
-		options.keep = keep_archive;
+		options.item = cli_archive_add;
+		options.keep = cli_archive_sync;
+		options.ctx = &archive;
 	}
 	status = archives ? cli_archive_begin(&archive, cli, path) : 0;
 	if (status == 0) {

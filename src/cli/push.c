@@ -19,7 +19,8 @@
 /* each costs a call into a file system that may be slow; a mistake mostly shows in the first ones */
 #define DOUBT_WORDS 8
 
-/* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
+/* Points out arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything.
+ */
 static void question_words(const struct cli *cli, char *const *words)
 {
 	const char *missing = NULL;
@@ -46,19 +47,19 @@ static void question_words(const struct cli *cli, char *const *words)
 
 #define LOOK_EVERY 256 /* names between two looks at the clock */
 
-/* The names on their way, counted for whoever sits in front of it. */
+/* The names on their way to the database, which are counted for the line of progress. */
 struct counted {
-	jobstack_next_fn *next;
-	void *ctx;
+	struct cli_input *input;
 	uint64_t n;
 	int64_t began_us;
 	struct cli_progress progress;
 };
 
+/* Gives the next name, and shows how many there were.  The clock is looked at seldom: names come by the million. */
 static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct counted *c = ctx;
-	int got = c->next(c->ctx, datapath);
+	int got = cli_input_next(c->input, datapath);
 
 	c->n += got == 0;
 	if ((c->n % LOOK_EVERY == 0 || got == 2) && cli_progress_due(&c->progress))
@@ -114,6 +115,7 @@ static int check_push(struct cli *cli)
 	return cli_input_open(cli, &request.input, request.file);
 }
 
+/* The stack is named only for a person who has not named one. */
 static int print_pushed(struct cli *cli, const struct jobstack_push_result *result)
 {
 	const uint64_t refused = request.input.refused;
@@ -135,7 +137,7 @@ static int print_pushed(struct cli *cli, const struct jobstack_push_result *resu
 	return status;
 }
 
-/* What went wrong, with the place in the input. */
+/* Prints what went wrong, how much was pushed before, and how to continue.  Returns the exit status. */
 static int explain_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;
@@ -162,9 +164,11 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
 	return CLI_USAGE;
 }
 
+/* --priority is one of the policy's options, but here it is that of the new entries alone, so it is taken out of the
+ * policy, which would apply to all that are queued. */
 static int push_names(struct cli *cli)
 {
-	struct counted counted = {.next = cli_input_next, .ctx = &request.input};
+	struct counted counted = {.input = &request.input};
 	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	int status;
 	char cwd[PATH_MAX];

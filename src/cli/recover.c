@@ -18,7 +18,7 @@
 #define WATCH_MAX_US (60 * JS_SECOND_US) /* without --wait */
 #define SCRIPT_WATCH_US (3 * JS_SECOND_US)
 
-/* One that may be dead, and a copy of its texts. */
+/* A worker that may be dead, with copies of its texts. */
 struct cli_suspect {
 	struct js_observer_case c;
 	char node[256], hint[256];
@@ -43,14 +43,16 @@ static void add_json(struct cli_recovery *r, const struct js_observer_case *c)
 		    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
 }
 
-static void tell_taken(struct cli_recovery *r, const struct js_observer_case *c)
+/* Prints and counts a dead worker, once: a dry run changes nothing, so each of its looks finds the same worker again.
+ */
+static void report_taken(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	char text[800];
 
 	for (size_t i = 0; i < r->printed_n; i++)
 		if (r->printed[i] == c->worker)
 			return;
-	if (js_array_grow(&r->printed, &r->printed_room, r->printed_n + 1, sizeof(*r->printed)) != 0)
+	if (js_array_grow(&r->printed, &r->printed_capacity, r->printed_n + 1, sizeof(*r->printed)) != 0)
 		r->bad = 1;
 	else
 		r->printed[r->printed_n++] = c->worker;
@@ -67,11 +69,11 @@ static void tell_taken(struct cli_recovery *r, const struct js_observer_case *c)
 		add_json(r, c);
 }
 
-static void keep_suspect(struct cli_recovery *r, const struct js_observer_case *c)
+static void add_suspect(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	struct cli_suspect *suspect;
 
-	if (js_array_grow(&r->left, &r->left_room, r->left_n + 1, sizeof(*r->left)) != 0) {
+	if (js_array_grow(&r->left, &r->left_capacity, r->left_n + 1, sizeof(*r->left)) != 0) {
 		r->bad = 1;
 		return;
 	}
@@ -81,11 +83,15 @@ static void keep_suspect(struct cli_recovery *r, const struct js_observer_case *
 	(void)snprintf(suspect->hint, sizeof(suspect->hint), "%s", c->hint != NULL ? c->hint : "");
 }
 
+/* Returns how long silence must be watched to prove this death.  A script's pop sends no heartbeats: its lease by the
+ * server's clock decides, which two looks must see. */
 static int64_t watch_us(const struct js_observer_case *c)
 {
 	return c->by_script ? SCRIPT_WATCH_US : c->lease_us;
 }
 
+/* Called for each worker that is dead or suspect.  A suspect is watched if that takes a minute at most or --wait is
+ * given, but not if its command still runs here: as long as it does, silence proves nothing on this host. */
 static void note_case(void *ctx, const struct js_observer_case *c)
 {
 	struct cli_recovery *r = ctx;
@@ -93,15 +99,16 @@ static void note_case(void *ctx, const struct js_observer_case *c)
 	if (r->only != 0 && (c->worker != r->only || c->killable))
 		return;
 	if (c->verdict != JS_OBSERVER_SUSPECT || c->killable) {
-		tell_taken(r, c);
+		report_taken(r, c);
 		return;
 	}
-	keep_suspect(r, c);
+	add_suspect(r, c);
 	if (!c->runs_here && (watch_us(c) <= WATCH_MAX_US || r->wait) && watch_us(c) > r->longest_us)
 		r->longest_us = watch_us(c);
 }
 
-static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
+/* Prints a worker that may be dead, and what would prove it. */
+static void report_suspect(struct cli_recovery *r, struct cli_suspect *s)
 {
 	char text[800];
 
@@ -124,8 +131,9 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		add_json(r, &s->c);
 }
 
-/* Reports that the recovery of a worker failed.  The caller continues, as the recovery of the others did. */
-static int keep_failure(struct cli_recovery *r, int status, const struct js_observer_result *result)
+/* If only the recovery of some worker failed, prints that, keeps its exit status, and returns 0: the others were
+ * recovered.  Any other STATUS is returned. */
+static int report_failed_recovery(struct cli_recovery *r, int status, const struct js_observer_result *result)
 {
 	if (status == 0 || result->failed == 0 || status != result->failed)
 		return status;
@@ -134,7 +142,8 @@ static int keep_failure(struct cli_recovery *r, int status, const struct js_obse
 	return 0;
 }
 
-/* Watches until no worker is left that silence can prove dead in time. */
+/* Watches the silent workers, until none is left that a longer look could prove dead.  The suspects are gathered anew
+ * with each look. */
 static int watch_silent(struct cli_recovery *r, const struct js_observer_options *options)
 {
 	int64_t longest = r->longest_us, until = INT64_MAX, next;
@@ -148,7 +157,7 @@ static int watch_silent(struct cli_recovery *r, const struct js_observer_options
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;
-		status = keep_failure(r, js_observer_look(watch, &result, error), &result);
+		status = report_failed_recovery(r, js_observer_look(watch, &result, error), &result);
 		/* the watch begins with the first answer, and again if a look comes too late: time for both */
 		if (until == INT64_MAX)
 			until = jobstack_now_us() + 2 * longest + 5 * JS_SECOND_US;
@@ -162,32 +171,28 @@ static int watch_silent(struct cli_recovery *r, const struct js_observer_options
 	return status;
 }
 
-struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run)
-{
-	return (struct js_observer_options){.report = tell,
-					    .report_ctx = ctx,
-					    .stop = &cli_stop,
-					    .module_dir = getenv("JOBSTACK_MODULE_DIR"),
-					    .cluster = getenv("SLURM_CLUSTER_NAME"),
-					    .dry_run = dry_run};
-}
-
 int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 {
-	struct js_observer_options options = cli_watch_options(note_case, r, r->dry_run);
+	const struct js_observer_options options = {.report = note_case,
+						    .report_ctx = r,
+						    .log = log_line,
+						    .log_ctx = cli,
+						    .stop = &cli_stop,
+						    .module_dir = getenv("JOBSTACK_MODULE_DIR"),
+						    .cluster = getenv("SLURM_CLUSTER_NAME"),
+						    .all = 1,
+						    .dry_run = r->dry_run};
 	struct js_observer_result result;
 	int status;
 
 	r->cli = cli;
-	options.log = log_line;
-	options.log_ctx = cli;
-	options.all = 1;
-	status = keep_failure(r, js_observer_confirm(cli->handle, cli->stack, &options, &result, &cli->error), &result);
+	status = report_failed_recovery(r, js_observer_confirm(cli->handle, cli->stack, &options, &result, &cli->error),
+					&result);
 	if (status == 0 && r->longest_us > 0)
 		status = watch_silent(r, &options);
 	r->suspects = r->left_n;
 	for (size_t i = 0; status == 0 && r->only == 0 && i < r->left_n; i++)
-		tell_suspect(r, &r->left[i]);
+		report_suspect(r, &r->left[i]);
 	free(r->left);
 	r->left = NULL;
 	free(r->printed);
@@ -224,6 +229,8 @@ static const struct js_opt table[] = {
 	 CLI_FLAG(&recovery.wait)},
 	CLI_OPTS_REST};
 
+/* Does the command itself.  Status 1 means that a death is still possible, so that a script knows that it has to come
+ * again. */
 static int recover_dead(struct cli *cli)
 {
 	struct cli_recovery *r = &recovery;

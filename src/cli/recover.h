@@ -23,9 +23,9 @@ struct cli_recovery {
 	/* its own */
 	struct cli *cli;
 	uint64_t *printed; /* the dead workers that a dry run has printed */
-	size_t printed_n, printed_room;
+	size_t printed_n, printed_capacity;
 	struct cli_suspect *left; /* the suspects of the last look */
-	size_t left_n, left_room;
+	size_t left_n, left_capacity;
 	int64_t longest_us; /* what is to be watched of them */
 	int bad;
 };
@@ -34,6 +34,3 @@ struct cli_recovery {
  * silent, if a minute does or WAIT says so.  Prints what it did, and which suspects are left.  Returns 0, or a
  * JOBSTACK_E code with cli->error filled. */
 int cli_recover_dead(struct cli *cli, struct cli_recovery *recovery);
-
-/* Options for js_observer_confirm, by our environment: TELL is called with CTX. */
-struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run);

@@ -10,11 +10,13 @@
 #include "cli/last_start.h"
 #include "cli/input.h"
 #include "cli/run_stack.h"
+#include "cli/run_words.h"
 #include "show/amount.h"
 #include "show/json.h"
 #include "show/words.h"
 #include "cli/worker.h"
 #include "figures/stack.h"
+#include "frame/remedy.h"
 #include "proc/child.h"
 #include "exec/worker_options.h"
 
@@ -30,6 +32,12 @@
 
 #define LOOK_US (JS_SECOND_US / 4)
 
+/* All that one call knows.  The worker is in one of three states:
+ *
+ *     worker  started  ended
+ *     0       0        0      none was started yet, or the last one left without work: the next name starts one
+ *     a pid   > 0      0      it runs
+ *     0       > 0      1      it has ended, and WAIT_STATUS is its own */
 static struct run {
 	struct cli *cli;
 	struct cli_input input;
@@ -39,9 +47,9 @@ static struct run {
 	char cwd[PATH_MAX];
 	struct cli_words passed;     /* --name=value for the worker */
 	struct cli_words command;    /* CMD, without the files that were named beside it */
-	struct cli_origin origin;    /* without -s */
+	struct cli_run_stack own;    /* without -s */
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
-	int dry_run, again;
+	int dry_run, repeat;
 	int all_first;			 /* the worker starts when all names are pushed and were looked through */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
@@ -53,7 +61,8 @@ static struct run {
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
-/* An option of the worker's. */
+/* Passes an option on to the worker as it was given.  Only those that change what is read or said here are looked at.
+ */
 static int take_run_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct run *r = ctx;
@@ -88,108 +97,14 @@ static const struct js_opt table[] = {
 	{CLI_CALL, "dry-run", NULL, "only print the command lines, one per name; the database is not asked",
 	 CLI_FLAG(&run.dry_run)},
 	{CLI_CALL + 1, "again", NULL, "repeat the last run in this directory, with its options and those given now",
-	 CLI_FLAG(&run.again)},
+	 CLI_FLAG(&run.repeat)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_run_worker_option, &run)),
 	JS_WORKER_OPTIONS_OF_DISPLAY(CLI_BY(take_run_worker_option, &run),
 				     "default; without a terminal, a line now and then"),
 	CLI_OPTS_REST};
 
-/* Is it doubtful whether what stands before -- are files, or the beginning of a command that has a -- in it? */
-static int is_command_before(char *const *files, const char *command)
-{
-	struct stat st;
-
-	if (lstat(files[0], &st) != 0)
-		return command[0] == '-' || js_child_is_in_path(files[0]);
-	return command[0] == '-' || strstr(command, "{}") != NULL;
-}
-
-static int begins_list(const char *word)
-{
-	return strncmp(word, ":::", 3) == 0 && word[3 + strspn(word + 3, ":+")] == '\0';
-}
-
-/* Refuses a second list behind the N words of CMD, and shows the line that runs all combinations of two. */
-static int check_lists(struct cli *cli, size_t n)
-{
-	char **second = cli->words + n + 1, **last = cli->words + cli->words_n - 1;
-	struct js_buf line = {0};
-	size_t options = (size_t)(cli->words - cli->argv) - (strcmp(cli->words[-1], "--") == 0);
-	int plain = cli->words[n][3] == '\0', fields;
-
-	while (second <= last && !begins_list(*second))
-		second++;
-	if (second > last && plain)
-		return 0;
-	if (second > last && strcmp(cli->words[n], "::::") == 0)
-		return cli_usage(cli, "a file of names is given with -a: `jobstack run -a FILE -- CMD {}`");
-	for (char **w = cli->words; w <= last; w++)
-		plain &= w == second ? (*w)[3] == '\0' : w < second ? strstr(*w, "{}") == NULL : !begins_list(*w);
-	if (!plain || n == 0 || second > last)
-		return cli_usage(cli, "only one list (:::) can be given: write the names to a file, one per line, with "
-				      "a tab between their fields (as paste(1) does), and use -a FILE --colsep '\\t'");
-	js_buf_str(&line, "for a in ");
-	cli_words_quote(&line,
-			&(struct cli_words){.at = cli->words + n + 1, .n = (size_t)(second - cli->words) - n - 1});
-	js_buf_str(&line, "; do for b in ");
-	cli_words_quote(&line, &(struct cli_words){.at = second + 1, .n = (size_t)(last - second)});
-	js_buf_str(&line, "; do printf '%s\\t%s\\n' \"$a\" \"$b\"; done; done | jobstack ");
-	cli_words_quote(&line, &(struct cli_words){.at = cli->argv, .n = options});
-	js_buf_str(&line, " --colsep '\\t' -- ");
-	cli_words_quote(&line, &(struct cli_words){.at = cli->words, .n = n});
-	if (line.failed)
-		return cli_no_memory(cli);
-	fields = strstr(line.data, "{1") != NULL || strstr(line.data, "{2") != NULL;
-	cli_tell(cli, "only one list (:::) can be given; for all combinations, type:");
-	(void)fprintf(stderr, "    %s%s\n", line.data, fields ? "" : " {1} {2}");
-	js_buf_free(&line);
-	return CLI_USAGE;
-}
-
-/* Sorts the words into CMD and files: those behind the first :::, or before a -- that does not end the options. */
-static int sort_words(struct cli *cli, struct run *r)
-{
-	size_t n = cli->words_n, at = 0, first = 0;
-	struct stat st;
-
-	while (at < n && !begins_list(cli->words[at]))
-		at++;
-	if (at < n) {
-		r->input.words = cli->words + at + 1;
-		r->input.words_n = n - at - 1;
-		JS_TRY(check_lists(cli, at));
-		n = at;
-	} else if (strcmp(cli->words[-1], "--") != 0) {
-		for (at = 0; at < n && strcmp(cli->words[at], "--") != 0; at++)
-			;
-		first = at < n ? at + 1 : 0;
-	}
-	if (first < n && r->input.commands)
-		return cli_usage(cli,
-				 "with --commands there is no CMD: name the file of command lines with -a, as in -a %s",
-				 cli->words[first]);
-	if (first == n && !r->input.commands)
-		return cli_usage(cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
-	if (first > 0) {
-		r->input.words = cli->words;
-		r->input.words_n = at;
-		if (at > 0 && first < n && is_command_before(cli->words, cli->words[first]))
-			return cli_usage(
-				cli,
-				"is \"%s\" the command, or a file? Write `jobstack run [OPTIONS] -- CMD ...`, or "
-				"`jobstack run [OPTIONS] CMD ... ::: FILE...`",
-				cli->words[0]);
-		for (size_t i = 0; i < at; i++)
-			if (cli->words[i][0] == '-' && lstat(cli->words[i], &st) != 0)
-				return cli_usage(cli, "options go before the files: %s", cli->words[i]);
-	}
-	while (first < n)
-		cli_words_add(&r->command, cli->words[first++]);
-	cli->words = r->command.at;
-	cli->words_n = r->command.n;
-	return r->command.failed ? cli_no_memory(cli) : 0;
-}
-
+/* Finds the command, opens the input, and names the stack after the command, unless -s gives one.  With --commands the
+ * list stands for the command. */
 static int check_words(struct cli *cli)
 {
 	char option[] = "commands", *const lines[] = {run.file != NULL ? (char *)(uintptr_t)run.file : option, option};
@@ -201,22 +116,23 @@ static int check_words(struct cli *cli)
 		cli_words_add(&run.passed, "--quiet");
 	if (cli->verbose)
 		cli_words_add(&run.passed, "--verbose");
-	JS_TRY(sort_words(cli, &run));
+	JS_TRY(cli_run_words(cli, &run.input, &run.command));
 	/* --again typed by a person asks for no other names */
 	JS_TRY(cli_input_open(cli, &run.input,
-			      run.again && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
+			      run.repeat && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
 				      ? "/dev/null"
 				      : run.file));
 	if (!cli->stack_given) {
 		if (run.input.commands)
-			cli_origin_make(&run.origin, run.cwd, lines, run.file != NULL ? 2 : 1);
+			cli_run_stack_make(&run.own, run.cwd, lines, run.file != NULL ? 2 : 1);
 		else
-			cli_origin_make(&run.origin, run.cwd, cli->words, cli->words_n);
-		cli->stack = run.origin.base;
+			cli_run_stack_make(&run.own, run.cwd, cli->words, cli->words_n);
+		cli->stack = run.own.base;
 	}
 	return 0;
 }
 
+/* With --again, or -s alone, the words of the last call take the place of this call's before they are looked at. */
 static int check_run(struct cli *cli)
 {
 	if (getcwd(run.cwd, sizeof(run.cwd)) == NULL) {
@@ -224,10 +140,10 @@ static int check_run(struct cli *cli)
 		return CLI_USAGE;
 	}
 	/* -s NAME alone continues that stack */
-	run.again |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
-	if (run.again) {
+	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
+	if (run.repeat) {
 		cli_words_free(&run.passed);
-		JS_TRY(cli_again(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
+		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
 		if (getcwd(run.cwd, sizeof(run.cwd)) == NULL)
 			return CLI_USAGE;
 	}
@@ -245,7 +161,7 @@ static void start_worker(struct run *r, const struct js_buf *names)
 	const struct jobstack_last start = {.way = JOBSTACK_BY_RUN, .cluster = "", .log = ""};
 
 	if (names == NULL)
-		cli_again_note(r->cli, &start, &r->command);
+		cli_last_start_record(r->cli, &start, &r->command);
 	cli_worker_line(&line, r->cli, names != NULL ? "--dry-names" : NULL, r->cli->defaults_file, &r->passed,
 			r->cli->words);
 	child.argv = (const char *const *)(uintptr_t)line.at;
@@ -272,6 +188,7 @@ static int worker_ended(struct run *r)
 	return 0;
 }
 
+/* Returns whether the worker that has ended did so by itself, and without an error. */
 static int went_well(const struct run *r)
 {
 	return WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) == 0;
@@ -293,7 +210,9 @@ static void wait_for_worker(struct run *r)
 	}
 }
 
-/* The names for the push: the first, a pause in which it is written, then the others while the worker works. */
+/* Gives the push its names: the first one; then a pause (2), in which the push commits it; then the others, while the
+ * worker is already running.  So a worker never starts on an empty stack, and the first command starts as soon as there
+ * is one name. */
 static int next_name(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct run *r = ctx;
@@ -329,7 +248,7 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 
 /* ------------------------------------------------------------------------------------------------------- summary */
 
-/* The stack's numbers; all 0 if there is no such stack (yet). */
+/* Reads the stack's numbers; all are 0 if there is no such stack (yet). */
 static int read_status(struct run *r, struct jobstack_status *s)
 {
 	int status = cli_read_status(r->cli, s);
@@ -340,6 +259,7 @@ static int read_status(struct run *r, struct jobstack_status *s)
 	return 0;
 }
 
+/* Counts what a later `run` could do.  In a cancelled stack that is also what `jobstack resume` would bring back. */
 static uint64_t count_left(const struct jobstack_status *s)
 {
 	return figures_stack_left(s) + (s->state == JOBSTACK_CANCELLED ? s->cancelled : 0);
@@ -354,7 +274,7 @@ static int print_run_json(struct run *r, const struct jobstack_push_result *push
 			 KEY_REAL("rate", (double)done * 1e6 / (double)took_us, took_us > 0));
 }
 
-static void say_output(const struct run *r)
+static void say_where_output_is(const struct run *r)
 {
 	const char *logs = r->log_dir != NULL ? r->log_dir : "jobstack-logs";
 	char dir[2 * PATH_MAX];
@@ -362,13 +282,15 @@ static void say_output(const struct run *r)
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
 	/* a line that is repeated may have been typed in another directory */
-	(void)snprintf(dir, sizeof(dir), "%s%s%s/%s", r->again && logs[0] != '/' ? r->cwd : "",
-		       r->again && logs[0] != '/' ? "/" : "", logs, r->cli->stack);
+	(void)snprintf(dir, sizeof(dir), "%s%s%s/%s", r->repeat && logs[0] != '/' ? r->cwd : "",
+		       r->repeat && logs[0] != '/' ? "/" : "", logs, r->cli->stack);
 	if (r->output != NULL || access(dir, F_OK) == 0)
 		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints the output of one entry",
 			r->output != NULL ? r->output : dir, r->cli->stack);
 }
 
+/* Prints what this call has done, and what is left to do by hand.  Returns the exit status: CLI_NO if anything is dead
+ * or left. */
 static int print_run_summary(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;
@@ -387,13 +309,14 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	if (!r->cli->json && !r->cli->quiet)
 		(void)putchar('\n');
 	(void)fflush(stdout);
+	/* what was done before and then pruned is known by its name alone, so no requeue can bring it back */
 	if (known > 0 && r->before.done == 0)
 		cli_say(r->cli,
 			"skipped %" PRIu64
 			" of these names (done before, then pruned): only another stack (-s NAME) runs "
 			"them again",
 			known);
-	else if (known > 0 && !r->again && r->now.dead == 0)
+	else if (known > 0 && !r->repeat && r->now.dead == 0)
 		cli_say(r->cli,
 			"the stack already had %" PRIu64
 			" of these names: those that are done do not run again; `jobstack requeue -s %s -t done` puts "
@@ -411,16 +334,18 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	/* at its max-failures the worker has said it, and resume would be refused */
 	if (r->now.state == JOBSTACK_PAUSED &&
 	    (r->now.max_failures <= 0 || r->now.dead < (uint64_t)r->now.max_failures))
-		cli_say(r->cli, CLI_IS_PAUSED, r->cli->stack, r->cli->stack);
+		cli_say(r->cli, "the stack \"%s\" is paused: %s", r->cli->stack,
+			js_remedy_fill(js_remedy_text(JS_WHY_PAUSED),
+				       &(const struct js_remedy){.stack = r->cli->stack}));
 	if (done > 0 || r->now.dead > 0)
-		say_output(r);
+		say_where_output_is(r);
 	return r->now.dead > 0 || count_left(&r->now) > 0 ? CLI_NO : CLI_YES;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- run */
 
-/* Names are on the command line, perhaps, and would be arguments of the command. */
-static void say_separator(const struct run *r)
+/* If an argument of the command is a file, it was perhaps meant as a name: says how to write that. */
+static void suggest_separator(const struct run *r)
 {
 	struct stat st;
 
@@ -434,8 +359,9 @@ static void say_separator(const struct run *r)
 		}
 }
 
-/* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
-static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)
+/* Prints what went wrong in the push, and returns the exit status.  Returns 0 if nothing did, or if the push was only
+ * stopped: then the worker or the summary decides how the call ends. */
+static int report_push(struct run *r, int status, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;
 	int refused = status == JOBSTACK_ESTOPPED ? cli_input_refused(r->cli, in, result->pushed) : 0;
@@ -453,7 +379,10 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 	return CLI_USAGE;
 }
 
-/* Did another command get the name of our stack at the same moment?  Then there is another one now. */
+/* After an ECONFLICT, returns whether another command has just created a stack with the name that was free for this
+ * one.  Then this call has another name now, and the push begins again.  That is possible as long as no worker has
+ * started: only the first name was read, and it is given once more.  If the name is still the same, the conflict has
+ * another cause, and its error is kept. */
 static int has_lost_name(struct run *r)
 {
 	struct jobstack_error first = r->cli->error;
@@ -461,7 +390,7 @@ static int has_lost_name(struct run *r)
 
 	(void)snprintf(name, sizeof(name), "%s", r->cli->stack);
 	js_error_clear(&r->cli->error);
-	if (r->origin.pushed.data != NULL && r->started == 0 && cli_origin_find(r->cli, &r->origin) == 0 &&
+	if (r->own.pushed.data != NULL && r->started == 0 && cli_run_stack_find(r->cli, &r->own) == 0 &&
 	    strcmp(name, r->cli->stack) != 0) {
 		r->names = r->paused_once = 0;
 		cli_say(r->cli, "stack \"%s\"", r->cli->stack);
@@ -481,13 +410,16 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	options.policy = &r->policy;
 	options.cwd = r->cwd;
 	do {
-		options.origin = r->origin.pushed.data != NULL ? &r->origin.pushed : NULL;
+		options.origin = r->own.pushed.data != NULL ? &r->own.pushed : NULL;
 		status = jobstack_push_from(r->cli->handle, r->cli->stack, &options, next_name, r, result,
 					    &r->cli->error);
 	} while (status == JOBSTACK_ECONFLICT && has_lost_name(r));
-	status = judge_push(r, status, result);
+	status = report_push(r, status, result);
+	/* an error of the push was printed just now; that of a worker that could not be started is printed at the end
+	 */
 	js_error_clear(r->failed ? NULL : &r->cli->error);
 	cli_input_say_skipped(r->cli, &r->input);
+	/* names that would share a file can be found only when all of them are there */
 	if (r->all_first && cli_stop == 0 && result->pushed > 0)
 		JS_TRY(cli_worker_try(r->cli, r->cli->defaults_file, &r->passed, r->cli->words,
 				      "the names are pushed, but nothing was run"));
@@ -496,12 +428,13 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
 	    read_status(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
 		start_worker(r, NULL);
+	/* the worker may run for days, and has a connection of its own */
 	jobstack_disconnect(r->cli->handle);
 	wait_for_worker(r);
 	return status;
 }
 
-/* The exit status, from what the push, the worker and the stack say. */
+/* Returns the exit status, from what the push, the worker and the stack say, in this order. */
 static int run_status(struct run *r, int pushed, int stack)
 {
 	if (r->failed)
@@ -529,10 +462,10 @@ static int read_names(struct run *r, struct js_buf *names)
 	}
 	if (names->failed)
 		return cli_no_memory(r->cli);
-	return got < 0 ? judge_push(r, JOBSTACK_ESTOPPED, &(struct jobstack_push_result){.size = 0}) : 0;
+	return got < 0 ? report_push(r, JOBSTACK_ESTOPPED, &(struct jobstack_push_result){.size = 0}) : 0;
 }
 
-/* --dry-run: the worker knows its templates, and prints the commands for the names that it is given. */
+/* Does --dry-run.  Only the worker knows how templates are filled in, so it gets the names, and prints the commands. */
 static int print_commands(struct run *r)
 {
 	struct js_buf names = {0};
@@ -549,6 +482,9 @@ static int print_commands(struct run *r)
 	return status == 0 && r->input.refused > 0 ? CLI_NO : status;
 }
 
+/* Does the whole command.  The order matters: the worker checks its options before a name is pushed for it; its check
+ * needs the stack's name, which is found before that; and the summary subtracts the numbers that are read just before
+ * the push. */
 static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;
@@ -561,7 +497,7 @@ static int push_and_run(struct cli *cli)
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
 	if (!cli->stack_given)
-		JS_TRY(cli_origin_find(cli, &r->origin));
+		JS_TRY(cli_run_stack_find(cli, &r->own));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
 	r->all_first = cli_worker_may_clash(&r->passed);
 	if (read_status(r, &r->before) != 0)
@@ -571,14 +507,14 @@ static int push_and_run(struct cli *cli)
 		JS_TRY(cli_input_open(cli, &r->input, "/dev/null"));
 	} else if (r->input.words == NULL && isatty(r->input.fd)) {
 		cli_say(cli, "type one name per line; Ctrl-D ends");
-		say_separator(r);
+		suggest_separator(r);
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
-	} else if (!r->again && r->before.pushed > 0)
+	} else if (!r->repeat && r->before.pushed > 0)
 		cli_say(cli,
 			"these files are added to those of earlier runs in the stack \"%s\" (%" PRIu64 " done, %" PRIu64
 			" dead, %" PRIu64 " left, which run, too); -s NAME keeps lists apart",
 			cli->stack, r->before.done + r->before.pruned, r->before.dead, count_left(&r->before));
-	if (r->limited && !r->again && r->before.ready + r->before.waiting > 0)
+	if (r->limited && !r->repeat && r->before.ready + r->before.waiting > 0)
 		cli_say(cli,
 			"the stack has %" PRIu64
 			" %s left from before: --max-entries counts what is left, too, and it may run first",
@@ -588,7 +524,7 @@ static int push_and_run(struct cli *cli)
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
 		cli_tell(cli, "nothing to do: %s",
 			 r->input.words != NULL ? "no files were given" : "the input is empty");
-		say_separator(r);
+		suggest_separator(r);
 		return CLI_NO;
 	}
 	if (r->started == 0 && status != 0)

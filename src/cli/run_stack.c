@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a script for a shell, the program is its first word. */
-static void name_base(struct cli_origin *o, const char *program)
+/* Sets BASE to the program's name, without its directory and without bytes that a stack's name can't have.  PROGRAM may
+ * be a whole script for a shell; then its first word counts. */
+static void name_base(struct cli_run_stack *o, const char *program)
 {
 	size_t len = strcspn(program, " \t\n"), n = 0;
 	const char *end = program + len, *slash = memrchr(program, '/', len);
@@ -22,7 +23,8 @@ static void name_base(struct cli_origin *o, const char *program)
 	(void)snprintf(o->base + n, sizeof(o->base) - n, "%s", n == 0 ? "run" : "");
 }
 
-/* Does the command end with {} where that is the same as without? */
+/* Returns whether the command ends with a {} that could be left out: a worker appends the datapath to a command without
+ * placeholders.  Both ways to write it must lead to the same stack. */
 static int ends_alike(char *const words[], size_t n)
 {
 	for (size_t i = 0; i + 1 < n; i++)
@@ -31,7 +33,9 @@ static int ends_alike(char *const words[], size_t n)
 	return n > 1 && strcmp(words[n - 1], "{}") == 0;
 }
 
-void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[], size_t n)
+/* Between user, directory and words there is a NUL, which none of them can contain: so two commands never give the same
+ * text. */
+void cli_run_stack_make(struct cli_run_stack *o, const char *dir, char *const words[], size_t n)
 {
 	js_buf_str(&o->text, js_home_user());
 	js_buf_char(&o->text, '\0');
@@ -43,7 +47,7 @@ void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[],
 	name_base(o, words[0]);
 }
 
-int cli_origin_find(struct cli *cli, struct cli_origin *o)
+int cli_run_stack_find(struct cli *cli, struct cli_run_stack *o)
 {
 	o->pushed = (struct jobstack_bytes){o->text.data, o->text.len};
 	if (o->text.failed)

@@ -70,6 +70,7 @@ static void add_place(struct js_buf *out, const char *log, int64_t at)
 	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
+/* Short times are shown in milliseconds, since the question is often whether the command ran at all. */
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
 	int64_t us = figures_took(i);
@@ -87,6 +88,7 @@ static void add_when(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_str(out, us >= 0 && i->outcome < 0 ? " now\n" : "\n");
 }
 
+/* The host is named only if it is not the node: Slurm's names may differ from the hosts' own. */
 static void add_where_line(struct js_buf *out, const struct jobstack_item *i)
 {
 	const struct {
@@ -113,7 +115,8 @@ static void add_where_line(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
-/* One figure of the line "used", which begins at START: SHOWN as in base/attempt.h. */
+/* Adds one figure to the line "used", which begins at START.  SHOWN says how: words around a %, as in base/attempt.h.
+ */
 static void add_used(struct js_buf *out, size_t start, const char *shown, enum js_kind kind, int64_t n)
 {
 	const char *figure = shown == NULL ? NULL : strchr(shown, '%');
@@ -144,6 +147,7 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 		js_buf_char(out, '\n');
 }
 
+/* Says where the output is: in one file, stdout before stderr, or in two. */
 static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 {
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
@@ -167,7 +171,7 @@ static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 	}
 }
 
-/* The last lines of what a failed attempt wrote to stderr. */
+/* Adds the last lines of what a failed attempt wrote to stderr. */
 static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *from = i->err_tail.data, *end, *p;
@@ -203,8 +207,8 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
-/* Which version ran, and on what. */
-static void add_origin(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
+/* Adds which version of the program ran, the file system of the datapath, the Python packages, and the platform. */
+static void add_versions(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *version = figures_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
 	const char *platform = figures_facts_text(&s->facts, JOBSTACK_FACT_PLATFORM, i->platform);
@@ -237,6 +241,7 @@ static void add_origin(const struct showing *s, struct js_buf *out, const struct
 	}
 }
 
+/* The reason says more than the exit status, which is shown where there is none. */
 static void add_attempt(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const struct show_amount how = show_item_how(i);
@@ -258,12 +263,12 @@ static void add_attempt(const struct showing *s, struct js_buf *out, const struc
 	add_output_line(out, i);
 	add_tail(out, i);
 	add_command(out, i);
-	add_origin(s, out, i);
+	add_versions(s, out, i);
 }
 
 /* ------------------------------------------------------------------------------------------------------- as JSON */
 
-/* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
+/* Adds the worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
 static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
 {
 	json_t *list = json_array();
@@ -285,7 +290,8 @@ static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
 	json_decref(list);
 }
 
-/* The entry has the fields of its last attempt, too.  An attempt has those of `jobstack export`, and argv. */
+/* Adds an attempt with the fields of `jobstack export`, and argv.  HEAD is replaced each time, so that the entry has
+ * the fields of its last attempt, too. */
 static void add_json(struct showing *s, const struct jobstack_item *i)
 {
 	struct jobstack_item entry = *i;
@@ -326,6 +332,8 @@ static void add_head(struct showing *s, const struct jobstack_item *i)
 	js_buf_char(&s->head, '\n');
 }
 
+/* Called for each attempt in order, and once for an entry that has not run.  The line that reruns an attempt is that of
+ * the last one. */
 static int add_item(void *ctx, const struct jobstack_item *i)
 {
 	struct showing *s = ctx;
@@ -361,6 +369,8 @@ static int print_entry(struct showing *s)
 	return CLI_YES;
 }
 
+/* The state comes from the list, the rest from the attempts.  An entry that the list misses each time, because it keeps
+ * changing its state, is shown as one that has just changed. */
 static int show_entry(struct cli *cli)
 {
 	struct showing s = {.cli = cli};

@@ -30,24 +30,20 @@ static struct {
 	int why, exit_code;
 } request;
 
-/* The stack that is wanted, or NULL for all. */
-static const char *wanted_stack(const struct cli *cli)
-{
-	return cli->stack_given ? cli->stack : NULL;
-}
-
 /* Returns whether one stack is shown in detail. */
 static int is_detail(const struct cli *cli)
 {
 	return cli->stack_given && cli->stacks_n < 2;
 }
 
+/* Reads what is to be shown: one stack with all details, all stacks, or the stacks that were named, without details.
+ * Slurm is asked only about one stack where nobody works; --why asks it by itself. */
 static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 {
 	int status = 0;
 
 	if (cli->stacks_n < 2) {
-		JS_TRY(figures_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error));
+		JS_TRY(figures_snapshot_read(cli->handle, cli->stack_given ? cli->stack : NULL, l, &cli->error));
 		if (l->idle.alone && !request.why)
 			cli_idle_ask(cli, l->seen[0].stack.name, &l->idle);
 		return request.why ? figures_snapshot_steps(cli->handle, l, &cli->error) : 0;
@@ -59,7 +55,7 @@ static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 	return status;
 }
 
-/* The page for standard output, which may be a pipe. */
+/* Returns the page for standard output, which may be a pipe. */
 static struct show_page stdout_page(struct js_buf *out)
 {
 	unsigned columns = show_columns(stdout);
@@ -67,7 +63,7 @@ static struct show_page stdout_page(struct js_buf *out)
 	return (struct show_page){out, columns, show_colours(stdout), columns > 0 && js_bar_utf8()};
 }
 
-/* For the help desk: which node was bad, in which job, when, and what it said. */
+/* Adds a line for the help desk: which node was bad, in which job, when, and what it said.  A node is listed once. */
 static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 {
 	const struct show_amount when = show_second(js_clock_wall_us() - w->silent_us);
@@ -88,7 +84,7 @@ static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 	return text->len > 1000;
 }
 
-/* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
+/* Renders one stack.  Where entries are left and nothing runs, it adds the last command line, and what continues. */
 static void render_detail(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -96,7 +92,7 @@ static void render_detail(const struct cli *cli, const struct figures_snapshot *
 
 	(void)jobstack_ended_bad(cli->handle, l->seen[0].stack.name, add_bad_node, &text, &ignored);
 	js_buf_str(&text, text.len > 0 ? "\n" : "");
-	if (l->idle.alone && cli_again_way(cli->handle, l->seen[0].stack.name, &last) >= 0 && last.data != NULL) {
+	if (l->idle.alone && cli_last_start_way(cli->handle, l->seen[0].stack.name, &last) >= 0 && last.data != NULL) {
 		cli_idle_next(l->seen[0].stack.name, &l->idle, &next);
 		js_buf_printf(&text, "\nlast started %s\n%s\n", last.data, next.data != NULL ? next.data : "");
 	}
@@ -109,7 +105,7 @@ static void render_detail(const struct cli *cli, const struct figures_snapshot *
 	js_buf_free(&more);
 }
 
-/* What is shown of a snapshot, as one text; not 0 without memory. */
+/* Renders a snapshot as one text.  Returns not 0 if memory ran out. */
 static int render_snapshot(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
 	struct js_buf *out = page->out;
@@ -130,7 +126,7 @@ static int render_snapshot(const struct cli *cli, const struct figures_snapshot 
 	return out->failed;
 }
 
-/* Asks, and renders the answer; *ALARMING for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
+/* Reads a snapshot, and renders it.  *ALARMING is for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
 static int render_status(struct cli *cli, const struct show_page *page, int *alarming)
 {
 	struct figures_snapshot l = {.n = 0};
@@ -161,7 +157,8 @@ static int is_on_screen(const struct cli *cli)
 	return isatty(STDOUT_FILENO) && !show_is_dumb() && !cli->json;
 }
 
-/* Asks once more.  A database that is away is no error. */
+/* Reads and renders once more.  A database that is away is no error: the old answer stays, with the reason in TROUBLE.
+ */
 static int ask_again(struct cli *cli, struct watch *w)
 {
 	struct js_buf answer = {0};
@@ -183,7 +180,8 @@ static int ask_again(struct cli *cli, struct watch *w)
 	return 0;
 }
 
-/* Prints what came of asking below the last answer.  -1: nobody reads it any more, which cli_end notices. */
+/* Prints the new answer below the last one, for a pipe.  That the database is away, or back, is told once.  -1: nobody
+ * reads it any more, which cli_end notices. */
 static int print_answer(const struct cli *cli, const struct watch *w)
 {
 	if (w->trouble[0] != '\0' && !w->was_away)
@@ -195,7 +193,7 @@ static int print_answer(const struct cli *cli, const struct watch *w)
 	return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
 }
 
-/* Shows it in place, below a line that says when this was, and how to leave.  -1: the terminal is gone. */
+/* Draws the answer in place, below a line that says when this was, and how to leave.  -1: the terminal is gone. */
 static int draw_answer(const struct cli *cli, struct watch *w)
 {
 	struct js_buf text = {0};
@@ -226,6 +224,8 @@ static int draw_answer(const struct cli *cli, struct watch *w)
 	return status;
 }
 
+/* The handler of SIGWINCH and SIGCONT.  After a stop the shell has written below the picture, so that is not erased,
+ * but drawn anew. */
 static void note_redraw(int number)
 {
 	redraw = number;
@@ -290,6 +290,7 @@ static int check_status(struct cli *cli)
 	return 0;
 }
 
+/* A watch does not wait for a database that is away: it shows that, again and again, until it comes back. */
 static int print_or_watch_status(struct cli *cli)
 {
 	int watches = request.every_us > 0, alarming = 0, status;

@@ -25,7 +25,6 @@
 #define SLURM_LIMIT_US (5 * JS_SECOND_US)
 #define JOBS 21 /* the first is one that has ended */
 #define SLOW_COMMIT_US 2000
-#define DEAD "`jobstack list -s {stack} -t dead` lists what failed, `jobstack requeue -s {stack}` queues it again"
 #define BUSY 1.5 /* times as long as work takes on an idle server */
 
 /* What is looked at, and where the reasons go. */
@@ -55,7 +54,8 @@ __attribute__((format(printf, 4, 5))) static void add_reason(const struct reason
 						    remedy == NULL ? NULL : js_remedy_fill(remedy, &about)});
 }
 
-/* Paused, cancelled, being dropped: then nothing can run.  PAUSED: what to do about a pause, if not the usual. */
+/* Adds that the stack is paused, cancelled or being dropped, and returns 1: then nothing can run.  PAUSED: what to do
+ * about a pause, if not the usual. */
 static int state_reasons(const struct reasons *r, const char *paused)
 {
 	const struct jobstack_status *s = r->s;
@@ -83,12 +83,13 @@ static int state_reasons(const struct reasons *r, const char *paused)
 	return s->state != JOBSTACK_OPEN;
 }
 
+/* Returns whether as many entries run as the stack's policy allows. */
 static int is_full(const struct jobstack_status *s)
 {
 	return s->max_running > 0 && s->running >= (uint64_t)s->max_running;
 }
 
-/* Why entries are not ready, or not handed out. */
+/* Adds why entries are not ready, or are ready and not handed out. */
 static void line_reasons(const struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;
@@ -119,12 +120,12 @@ static void line_reasons(const struct reasons *r)
 			   "nothing else is queued: the last %" PRIu64 " %s running", s->running, show_are(s->running));
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished",
-			   s->dead > 0 ? DEAD : "`jobstack push -s {stack}` adds entries",
+			   s->dead > 0 ? JS_REMEDY_DEAD : "`jobstack push -s {stack}` adds entries",
 			   "no entry is left: %" PRIu64 " of %" PRIu64 " %s done", s->done, s->pushed,
 			   show_are(s->done));
 }
 
-/* What the stack's own numbers tell.  PAUSED is as above. */
+/* Adds what the stack's own numbers tell.  PAUSED is as above. */
 static void count_reasons(const struct reasons *r, const char *paused)
 {
 	int closed = state_reasons(r, paused);
@@ -145,12 +146,14 @@ void cli_why_counts(const struct figures_stack *stack, cli_found_fn *found, void
 	count_reasons(&r, NULL);
 }
 
+/* Adds a reason as a line of text: the stack, what it is, and what to do about it. */
 static void add_line(void *out, const struct cli_reason *why)
 {
 	js_buf_printf(out, "%s: %s%s%s\n", why->stack, why->text, why->remedy == NULL ? "" : ": ",
 		      why->remedy == NULL ? "" : why->remedy);
 }
 
+/* Reads the stack once more: the caller's numbers are those of before its attempt. */
 void cli_why_say(const struct cli *cli, const char *before)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -165,7 +168,7 @@ void cli_why_say(const struct cli *cli, const char *before)
 	js_buf_free(&lines);
 }
 
-/* What is known of one of the workers without being proven. */
+/* Adds what is known of one of the workers without being proven. */
 static void suspect_reason(const struct reasons *r, const struct figures_snapshot *l)
 {
 	struct js_buf text = {0};
@@ -184,6 +187,8 @@ static void suspect_reason(const struct reasons *r, const struct figures_snapsho
 	js_buf_free(&text);
 }
 
+/* Adds why ready entries are not being started: there are no workers; their heartbeats or connections are missing; all
+ * slots are busy; or their workers are about to end. */
 static void worker_reasons(const struct reasons *r, const struct figures_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
@@ -211,6 +216,7 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 	else if (alive == 0) {
 		struct figures_idle idle = l->idle;
 
+		/* that Slurm shows no job is certain only for a start of this user's: it may hide the jobs of others */
 		idle.live =
 			r->asked && r->slurm.code == 0 && (idle.last.job == 0 || idle.last.user == geteuid()) ? 0 : -1;
 		idle.queued[0] = '\0';
@@ -236,7 +242,7 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 			s->slots - s->busy, s->slots, show_plural(s->slots), show_are(s->slots - s->busy));
 }
 
-/* What fails most often. */
+/* Adds what fails most often. */
 static void failing_reason(const struct reasons *r, const struct figures_snapshot *l)
 {
 	const struct figures_failure *f = &l->failures.group[0];
@@ -276,7 +282,8 @@ static void job_reason(const struct reasons *r, const struct js_slurm_queued *jo
 	"put the binary log on a faster disk, or set sync_binlog=0 (then a crash of the server's host can lose "       \
 	"outcomes); or " FEWER
 
-/* A long commit alone does not show that the disk is slow: its thread may wait for a processor. */
+/* A long commit alone does not show that the disk is slow: the thread that commits may wait for a processor.  Therefore
+ * "if the disk is slow" stands in the remedy, unless the caller has measured the disk. */
 const char *cli_why_server(const struct figures_server *s, int64_t commit_us, int slow_disk, char *words, size_t size)
 {
 	static const struct {
@@ -340,7 +347,8 @@ static void ask_slurm(struct reasons *r)
 		r->jobs = 0;
 }
 
-/* What Slurm says of the stack's jobs: those that wait, and those that run without a worker. */
+/* Adds what Slurm says of the stack's jobs: those that wait, and, if the stack has no worker, those that run without
+ * one. */
 static void slurm_reasons(const struct reasons *r, json_t *o)
 {
 	uint64_t more = r->jobs >= JOBS ? r->jobs - JOBS + 1 : 0;
@@ -359,6 +367,8 @@ static void slurm_reasons(const struct reasons *r, json_t *o)
 		SHOW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
 }
 
+/* Adds all reasons, in the order in which a person would look for them.  Slurm is asked before the workers are judged,
+ * because jobs that wait explain why there are none. */
 static void collect_reasons(struct reasons *r, const struct figures_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
@@ -378,7 +388,7 @@ static void collect_reasons(struct reasons *r, const struct figures_snapshot *l,
 		steps_reason(r, &l->steps, o);
 	failing_reason(r, l);
 	if (s->dead > 0)
-		add_reason(r, "dead", DEAD, "%" PRIu64 " %s dead", s->dead, show_are(s->dead));
+		add_reason(r, "dead", JS_REMEDY_DEAD, "%" PRIu64 " %s dead", s->dead, show_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The figures of a report.  Promise: each number that it advises to request is on the safe side of what was measured,
+ * The figures of a report.  Promise: each number that it recommends is on the safe side of what was measured,
  * and is a round number.
  */
 #include "figures/report.h"
@@ -38,40 +38,45 @@ static const struct rounding limit[] = {
 	{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
 static const struct rounding size[] = {{1024 * MIB, 64 * MIB}, {8192 * MIB, 256 * MIB}, {0, 1024 * MIB}};
 
-static uint64_t larger(double a, double b)
+/* Returns the larger one as a whole number. */
+static uint64_t larger_of(double a, double b)
 {
 	return (uint64_t)(a > b ? a : b);
 }
 
-/* Memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.  Entries that
- * need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
-static void advise_memory(struct figures_advice *a, const struct figures_tally *t)
+/* Recommends memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.
+ * Entries that need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
+static void recommend_memory(struct figures_recommendation *a, const struct figures_tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
 
 	if (t->rss_kib.n == 0)
 		return;
-	a->mem_kib = round_up(larger(1.2 * p99, max <= 2 * p99 ? 1.1 * max : 0), size);
+	a->mem_kib = round_up(larger_of(1.2 * p99, max <= 2 * p99 ? 1.1 * max : 0), size);
 	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
 }
 
-/* Wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at most a day,
- * which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half an entry per
- * slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a fifth. */
-static void advise_time(struct figures_advice *a, const struct figures_tally *t, int64_t within_us)
+/* Recommends a wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at
+ * most a day, which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half
+ * an entry per slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a
+ * fifth. */
+static void recommend_time(struct figures_recommendation *a, const struct figures_tally *t, int64_t within_us)
 {
-	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
+	uint64_t us = larger_of(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
 	double mean = 10 * js_sketch_mean(&t->done_us);
 
-	us = larger((double)us, mean < (double)DAY ? mean : (double)DAY);
+	us = larger_of((double)us, mean < (double)DAY ? mean : (double)DAY);
 	if (within_us > 0)
-		us = larger((double)us, 1.2 * (double)within_us);
+		us = larger_of((double)us, 1.2 * (double)within_us);
 	a->time_us = (int64_t)round_up(us, wall);
-	a->timeout_us = (int64_t)round_up(larger(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
+	a->timeout_us = (int64_t)round_up(larger_of(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
 }
 
-/* LEFT: how many entries have not ended.  WITHIN_US: the wanted wall time, or -1. */
-static void make_advice(struct figures_advice *a, const struct figures_tally *t, uint64_t left, int64_t within_us)
+/* Makes the recommendations from the tally.  LEFT: how many entries have not ended; if there are none, the next run is
+ * taken to be as large as this one.  The work per entry includes what failed attempts cost.  WITHIN_US: the wanted wall
+ * time, or -1. */
+static void make_recommendation(struct figures_recommendation *a, const struct figures_tally *t, uint64_t left,
+				int64_t within_us)
 {
 	double busy = t->cpu_of_us > 0 ? t->cpu_us / t->cpu_of_us : 0;
 
@@ -80,7 +85,7 @@ static void make_advice(struct figures_advice *a, const struct figures_tally *t,
 	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
 	a->known = t->done_us.n > 0;
 	a->few = t->done_us.n < FIGURES_FEW;
-	advise_memory(a, t);
+	recommend_memory(a, t);
 	if (!a->known)
 		return;
 	a->longest_us = (int64_t)t->done_us.max;
@@ -88,11 +93,11 @@ static void make_advice(struct figures_advice *a, const struct figures_tally *t,
 	a->are_left = left > 0;
 	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
 	a->work_us = figures_time(t->us) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
-	advise_time(a, t, within_us);
+	recommend_time(a, t, within_us);
 }
 
 /* At the end some slots are idle while others finish their last entry; the p99 is taken as the time that this lasts. */
-uint64_t figures_advice_workers(const struct figures_advice *a, int64_t within_us)
+uint64_t figures_recommendation_workers(const struct figures_recommendation *a, int64_t within_us)
 {
 	double usable = (double)(within_us - a->p99_us), n;
 
@@ -104,7 +109,7 @@ uint64_t figures_advice_workers(const struct figures_advice *a, int64_t within_u
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
 }
 
-int64_t figures_advice_takes(const struct figures_advice *a, uint64_t workers)
+int64_t figures_recommendation_takes(const struct figures_recommendation *a, uint64_t workers)
 {
 	return (int64_t)(a->work_us / ((double)a->slots * (double)workers)) + a->p99_us;
 }
@@ -114,11 +119,7 @@ int figures_report_so_far(const struct figures_report *r)
 	return figures_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
 }
 
-uint64_t figures_report_workers(const struct figures_report *r)
-{
-	return r->wanted_us >= 0 ? figures_advice_workers(&r->advice, r->wanted_us) : 0;
-}
-
+/* Bars without an attempt are kept, up to that of the longest: gaps are part of the picture. */
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS])
 {
 	static const int64_t s = JS_SECOND_US;
@@ -135,25 +136,29 @@ size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar b
 	return n;
 }
 
-uint64_t figures_report_request(const struct figures_report *r, struct figures_advice *a, int64_t *within_us)
+/* The rules depend on the wanted time, so they are applied anew for each time that is tried. */
+uint64_t figures_report_request(const struct figures_report *r, struct figures_recommendation *a, int64_t *within_us)
 {
 	static const int64_t minutes[] = {10, 60, 8 * 60, 24 * 60};
 	uint64_t left = figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0, workers = 0;
 
-	*a = r->advice;
+	*a = r->recommendation;
 	*within_us = r->wanted_us;
 	if (r->wanted_us >= 0)
-		return figures_report_workers(r);
+		return figures_recommendation_workers(a, r->wanted_us);
 	for (size_t i = 0; i < 4 && (workers == 0 || workers > r->tally->node_n); i++) {
 		*within_us = minutes[i] * 60 * JS_SECOND_US;
-		make_advice(a, r->tally, left, *within_us);
-		workers = figures_advice_workers(a, *within_us);
+		make_recommendation(a, r->tally, left, *within_us);
+		workers = figures_recommendation_workers(a, *within_us);
 	}
 	if (workers == 0)
-		*a = r->advice;
+		*a = r->recommendation;
 	return workers;
 }
 
+/* The stack's counters say how many entries are done now, the timeline how many of them ended in its steps.  What the
+ * timeline does not have (it was done before --since, or its attempts are pruned) was done before the first step.  An
+ * entry that runs is counted by its time: RUNNING is the average over the step. */
 size_t figures_report_steps(const struct figures_report *r, struct figures_step step[FIGURES_REPORT_STEPS],
 			    int64_t *step_us)
 {
@@ -173,6 +178,8 @@ size_t figures_report_steps(const struct figures_report *r, struct figures_step 
 
 		done += c[FIGURES_DONE];
 		failed += c[FIGURES_FAILED];
+		/* what was pushed later counts as left from the beginning: the stack does not know when its entries
+		 * came */
 		rest = all > done + failed ? all - done - failed : 0;
 		step[i - from] = (struct figures_step){
 			.from_us = (l->first + (int64_t)i) * l->step_us,
@@ -190,7 +197,8 @@ size_t figures_report_steps(const struct figures_report *r, struct figures_step 
 	return to - from + 1;
 }
 
-/* Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1. */
+/* Returns Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1.
+ * Unlike the mean plus or minus its error, it is right for few attempts and for shares near 0, too. */
 static double share_bound(double part, double all, int side)
 {
 	double z2 = SURE * SURE, p = part / all;
@@ -247,7 +255,7 @@ static int read_attempts(struct jobstack *handle, const char *name, struct figur
 	return 0;
 }
 
-static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
+static int copy_slowest_datapath(void *ctx, const struct jobstack_item *item)
 {
 	struct figures_report *r = ctx;
 
@@ -266,7 +274,7 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		entry[i] = r->tally->slow[i].entry;
 	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
-	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
+	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, copy_slowest_datapath, r, error);
 }
 
 /* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
@@ -281,7 +289,7 @@ static int add_package(struct figures_packages *all, const char *line, const str
 	while (i < all->n && (strcmp(all->at[i].name, new.name) != 0 || strcmp(all->at[i].version, new.version) != 0))
 		i++;
 	if (i == all->n) {
-		if (js_array_grow(&all->at, &all->room, i + 1, sizeof(new)) != 0)
+		if (js_array_grow(&all->at, &all->capacity, i + 1, sizeof(new)) != 0)
 			return -1;
 		all->at[all->n++] = new;
 	}
@@ -291,7 +299,7 @@ static int add_package(struct figures_packages *all, const char *line, const str
 	return 0;
 }
 
-/* That of most attempts first. */
+/* Orders packages by their attempts, the most first, then by name and version. */
 static int compare_packages(const void *a, const void *b)
 {
 	const struct figures_package *x = a, *y = b;
@@ -302,7 +310,8 @@ static int compare_packages(const void *a, const void *b)
 	return names != 0 ? names : strcmp(x->version, y->version);
 }
 
-/* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
+/* Counts which Python packages the attempts imported.  Attempts that imported the same list have its number, so each
+ * list is read once.  With --share, packages that are not public are counted only in MORE.  0, or -1: out of memory. */
 static int count_packages(struct figures_report *r)
 {
 	const struct figures_tally_list *list = r->tally->packages;
@@ -333,8 +342,8 @@ static int count_packages(struct figures_report *r)
 	return 0;
 }
 
-/* Called last, so that no view can show what is left out. */
-static int leave_out(const struct figures_share *share, struct figures_report *r, struct jobstack_error *error)
+/* Removes what is to be left out.  It is called when all figures have been read, so no view can show it. */
+static int remove_hidden(const struct figures_share *share, struct figures_report *r, struct jobstack_error *error)
 {
 	for (size_t i = 0; i < FIGURES_SLOWEST && figures_share_hides(share, FIGURES_SHARE_DATAPATHS); i++)
 		js_buf_free(&r->slow[i]);
@@ -350,6 +359,8 @@ static int leave_out(const struct figures_share *share, struct figures_report *r
 	return figures_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
 }
 
+/* Reads the attempts in one pass; everything else is a query of its own, of constant length.  Why nobody works is not
+ * part of a shared report, since it quotes a log and a reason. */
 int figures_report_read(struct jobstack *handle, const char *name, struct figures_report *r,
 			figures_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {
@@ -367,10 +378,10 @@ int figures_report_read(struct jobstack *handle, const char *name, struct figure
 		status = figures_idle_read(handle, name, &r->stack.s, &r->idle, error);
 	if (status == 0 && r->stack.s.dead > 0)
 		status = figures_failures_read(handle, name, NULL, &r->failures, error);
-	JS_THEN(status, leave_out(r->share, r, error));
+	JS_THEN(status, remove_hidden(r->share, r, error));
 	if (status == 0)
-		make_advice(&r->advice, r->tally, figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0,
-			    r->wanted_us);
+		make_recommendation(&r->recommendation, r->tally,
+				    figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0, r->wanted_us);
 	return status;
 }
 

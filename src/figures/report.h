@@ -12,7 +12,7 @@
 
 #define FIGURES_REPORT_STEPS 24 /* over time, at most */
 
-#define FIGURES_FEW 20 /* with fewer done entries the advice is a guess */
+#define FIGURES_FEW 20 /* with fewer done entries the recommendation is a guess */
 #define FIGURES_PACKAGES 25
 
 /* The Python packages of a stack that most attempts imported. */
@@ -22,13 +22,13 @@ struct figures_packages {
 		uint64_t entries, nodes;
 		unsigned char on[FIGURES_NODES / 8]; /* a bit for each node */
 	} * at;
-	size_t n, room;
+	size_t n, capacity;
 	uint64_t more; /* that are not among the first FIGURES_PACKAGES, or left out */
 };
 
 /* What the next run should request, computed from the last one.  docs/DATA.md explains the rules. */
-struct figures_advice {
-	int known; /* an entry is done, so there is advice */
+struct figures_recommendation {
+	int known; /* an entry is done, so something can be recommended */
 	int few;
 	int64_t longest_us, p99_us;
 	int64_t time_us;    /* wall time of a worker's job, in whole minutes */
@@ -50,7 +50,7 @@ struct figures_report {
 	struct figures_stack stack;
 	struct figures_idle idle;
 	struct figures_tally *tally;
-	struct figures_advice advice;
+	struct figures_recommendation recommendation;
 	struct js_buf slow[FIGURES_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */
 	struct figures_failures failures;    /* of dead entries */
 	struct figures_facts facts;
@@ -67,16 +67,14 @@ int figures_report_read(struct jobstack *handle, const char *name, struct figure
 			figures_progress_fn *progress, void *ctx, struct jobstack_error *error);
 void figures_report_free(struct figures_report *report);
 
-/* Does the stack still work?  Then the report says "so far". */
+/* Returns whether the stack has work left, and is not cancelled.  Then the report says "so far". */
 int figures_report_so_far(const struct figures_report *report);
 
-/* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
-uint64_t figures_report_workers(const struct figures_report *report);
-
-/* What to request for the next run: ADVICE for the wanted time or, if none was given, for the first of 10 min, 1 h, 8
- * h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets that time.  Returns how
- * many workers; 0: no number of workers can. */
-uint64_t figures_report_request(const struct figures_report *report, struct figures_advice *advice, int64_t *within_us);
+/* Computes what to request for the next run: RECOMMENDATION gets it for the wanted time or, if none was given, for the
+ * first of 10 min, 1 h, 8 h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets
+ * that time.  Returns how many workers; 0: no number of workers can. */
+uint64_t figures_report_request(const struct figures_report *report, struct figures_recommendation *recommendation,
+				int64_t *within_us);
 
 /* A part of the time, from FROM_US on: attempts that ended in it, done and not done; commands and workers at once, on
  * average; and how things stood at its end: entries that are done, whose last attempt failed, at work, and left. */
@@ -101,8 +99,9 @@ struct figures_bar {
 #define FIGURES_BARS 28
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS]);
 
-/* How many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too long. */
-uint64_t figures_advice_workers(const struct figures_advice *advice, int64_t within_us);
+/* Returns how many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too
+ * long. */
+uint64_t figures_recommendation_workers(const struct figures_recommendation *recommendation, int64_t within_us);
 
-/* How long the work takes with so many, about. */
-int64_t figures_advice_takes(const struct figures_advice *advice, uint64_t workers);
+/* Returns how long the work takes with so many workers, about, in microseconds. */
+int64_t figures_recommendation_takes(const struct figures_recommendation *recommendation, uint64_t workers);

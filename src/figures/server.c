@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int keep_fact(void *ctx, const char *name, const char *value)
+static int append_fact(void *ctx, const char *name, const char *value)
 {
 	struct js_buf *facts = ctx;
 
@@ -21,7 +21,7 @@ static int keep_fact(void *ctx, const char *name, const char *value)
 
 int figures_server_read(struct figures_server *s, struct jobstack *handle, struct jobstack_error *error)
 {
-	int status = jobstack_server_facts(handle, keep_fact, &s->facts, error);
+	int status = jobstack_server_facts(handle, append_fact, &s->facts, error);
 
 	if (!s->facts.failed)
 		return status;
@@ -34,7 +34,7 @@ void figures_server_free(struct figures_server *s)
 	js_buf_free(&s->facts);
 }
 
-/* The next value of NAME behind the value AFTER (NULL: the first one), or NULL. */
+/* Returns the next value of NAME behind the value AFTER (NULL: the first one), or NULL. */
 static const char *next_value(const struct figures_server *s, const char *name, const char *after)
 {
 	const char *at = after == NULL ? s->facts.data : after + strlen(after) + 1, *end = s->facts.data + s->facts.len;
@@ -76,6 +76,7 @@ int figures_server_is_on(const struct figures_server *s, const char *name)
 	return figures_server_is(s, name, "ON") || figures_server_is(s, name, "1");
 }
 
+/* The longest wait is asked for first: a cluster or a replica is waited for beside the disks. */
 enum figures_commit figures_server_commit(const struct figures_server *s)
 {
 	if (figures_server_is_on(s, "variable.wsrep_on") ||

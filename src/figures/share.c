@@ -16,8 +16,8 @@ int figures_share_hides(const struct figures_share *share, unsigned what)
 	return share != NULL && (share->shown & what) == 0;
 }
 
-/* Of a platform, the lines whose values come from the machine and from Slurm, not from the user. */
-static void keep_machine(char *text)
+/* Keeps of a platform only the lines whose values come from the machine and from Slurm, not from the user. */
+static void keep_machine_lines(char *text)
 {
 	static const char *const kept[] = {"kernel: ", "processor: ", "memory of the job, "};
 	char *to = text;
@@ -42,6 +42,7 @@ void figures_share_mount(const struct figures_share *share, char *text)
 		text[strcspn(text, " ")] = '\0';
 }
 
+/* Versions get numbers in the order of the facts, so that a reader can still tell them apart. */
 int figures_share_facts(const struct figures_share *share, struct figures_facts *facts)
 {
 	unsigned version = 0;
@@ -57,7 +58,7 @@ int figures_share_facts(const struct figures_share *share, struct figures_facts 
 		if (!figures_share_hides(share, FIGURES_SHARE_ARGUMENTS))
 			continue;
 		if (one->f.kind == JOBSTACK_FACT_PLATFORM)
-			keep_machine(one->text);
+			keep_machine_lines(one->text);
 		if (one->f.kind != JOBSTACK_FACT_PROGRAM)
 			continue;
 		(void)snprintf(number, sizeof(number), "version number %u", ++version); /* as of --code-version */
@@ -70,6 +71,7 @@ int figures_share_facts(const struct figures_share *share, struct figures_facts 
 	return 0;
 }
 
+/* A reason of ours may quote the user's options; only that of a timeout stays, in words of its own. */
 void figures_share_failures(const struct figures_share *share, struct figures_failures *failures)
 {
 	for (size_t i = 0; i < failures->n; i++) {

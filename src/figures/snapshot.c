@@ -16,12 +16,13 @@
 #define MISSING_US (10 * JS_SECOND_US)
 #define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
 
+/* Copies a stack.  One with nothing left ends now, and not at an unknown time. */
 static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 {
 	struct figures_snapshot *shot = ctx;
 	struct figures_seen *seen;
 
-	if (js_array_grow(&shot->seen, &shot->room, shot->n + 1, sizeof(*seen)) != 0)
+	if (js_array_grow(&shot->seen, &shot->capacity, shot->n + 1, sizeof(*seen)) != 0)
 		return shot->memory = 1;
 	seen = &shot->seen[shot->n++];
 	shot->memory |= figures_stack_copy(&seen->stack, s) != 0;
@@ -34,7 +35,7 @@ static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 
 /* --------------------------------------------------------------------------------------------------- the workers */
 
-/* The texts of a row, as pointers to them. */
+/* The texts of a row, as pointers to its members: one list for copying and for freeing them. */
 #define WORKER_TEXTS 11
 static void list_worker_texts(struct jobstack_worker_row *w, const char **text[WORKER_TEXTS])
 {
@@ -50,6 +51,8 @@ const char *figures_worker_place(const struct jobstack_worker_row *w)
 	return w->node != NULL ? w->node : w->host != NULL ? w->host : "-";
 }
 
+/* One worker that is connected, or that may be alive without a connection (a script's pop, one outside of Slurm), is
+ * enough to see that others are dead. */
 int64_t figures_missing_us(const struct figures_snapshot *shot)
 {
 	int64_t us = -1;
@@ -64,8 +67,8 @@ int64_t figures_missing_us(const struct figures_snapshot *shot)
 	return us;
 }
 
-/* Keeps the entries that have run longest; the longest is first. */
-static void keep_longest(struct figures_snapshot *shot, const struct jobstack_worker_row *w)
+/* Inserts the worker's longest entry among those that have run longest, the longest first. */
+static void insert_longest(struct figures_snapshot *shot, const struct jobstack_worker_row *w)
 {
 	struct figures_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
 	size_t at = shot->longest_n < FIGURES_LONGEST ? shot->longest_n : FIGURES_LONGEST - 1;
@@ -85,7 +88,7 @@ static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 	struct jobstack_worker_row *to;
 	const char **text[WORKER_TEXTS];
 
-	if (js_array_grow(&shot->worker, &shot->worker_room, shot->worker_n + 1, sizeof(*to)) != 0)
+	if (js_array_grow(&shot->worker, &shot->worker_capacity, shot->worker_n + 1, sizeof(*to)) != 0)
 		return shot->memory = 1;
 	to = &shot->worker[shot->worker_n++];
 	*to = *w;
@@ -94,11 +97,11 @@ static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 	for (size_t i = 0; i < WORKER_TEXTS; i++)
 		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
 			shot->memory = 1;
-	keep_longest(shot, w);
+	insert_longest(shot, w);
 	return shot->memory;
 }
 
-static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
+static int copy_longest_datapath(void *ctx, const struct jobstack_item *item)
 {
 	struct figures_snapshot *shot = ctx;
 
@@ -110,6 +113,7 @@ static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
 	return shot->memory;
 }
 
+/* Datapaths are read for the longest entries alone, by number, in order, as the library wants them. */
 static int read_workers(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			struct jobstack_error *error)
 {
@@ -120,7 +124,7 @@ static int read_workers(struct jobstack *handle, const char *name, struct figure
 		entries[i] = shot->longest[i].entry;
 	qsort(entries, shot->longest_n, sizeof(entries[0]), js_num_order);
 	if (status == 0 && shot->longest_n > 0)
-		status = jobstack_datapaths(handle, name, entries, shot->longest_n, keep_longest_datapath, shot, error);
+		status = jobstack_datapaths(handle, name, entries, shot->longest_n, copy_longest_datapath, shot, error);
 	return status;
 }
 
@@ -136,6 +140,8 @@ static int copy_bad_node(void *ctx, const struct jobstack_bad_node *b)
 	return shot->bad_n == FIGURES_BAD_NODES;
 }
 
+/* Reads what fails, and on which nodes.  While nothing is dead, entries that failed and will be retried are what a
+ * person wants to know of. */
 static int read_stack_failures(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			       struct jobstack_error *error)
 {
@@ -174,7 +180,8 @@ int figures_snapshot_add(struct jobstack *handle, const char *name, struct figur
 	return shot->memory ? js_error_memory(error) : status;
 }
 
-/* Predicts no end if what is left runs already, and takes longer than the others did: nobody knows how long. */
+/* Forgets the predicted end if what is left runs already, and takes longer than the others did: how long it will take
+ * can't be told from those. */
 static void forget_end(struct figures_snapshot *shot)
 {
 	const struct jobstack_status *s = &shot->seen[0].stack.s;
@@ -185,6 +192,7 @@ static void forget_end(struct figures_snapshot *shot)
 		p->eta_us = p->low_us = p->high_us = -1;
 }
 
+/* Details are read only of one stack that is there: of all stacks they would be many queries. */
 int figures_snapshot_read(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			  struct jobstack_error *error)
 {

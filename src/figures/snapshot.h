@@ -37,12 +37,12 @@ struct figures_longest {
 /* Start it as {0}; end it with figures_snapshot_free.  It can't be copied: texts point into it. */
 struct figures_snapshot {
 	struct figures_seen *seen;
-	size_t n, room;
+	size_t n, capacity;
 	int alarming; /* something is dead or unfinished */
 	int memory;   /* ran out */
 	/* of one stack: */
 	struct jobstack_worker_row *worker; /* with copies of their texts */
-	size_t worker_n, worker_room;
+	size_t worker_n, worker_capacity;
 	struct figures_longest longest[FIGURES_LONGEST];
 	size_t longest_n;
 	int held_back; /* by their steps, see figures_snapshot_steps */
@@ -63,13 +63,15 @@ int figures_snapshot_read(struct jobstack *handle, const char *name, struct figu
 int figures_snapshot_add(struct jobstack *handle, const char *name, struct figures_snapshot *snapshot,
 			 struct jobstack_error *error);
 
-/* After figures_snapshot_read of one stack that has ready entries: do its workers wait for their steps? */
+/* After figures_snapshot_read of one stack with ready entries: finds out whether its workers wait for their steps, and
+ * fills HELD_BACK and STEPS.  0, or a JOBSTACK_E code with ERROR filled. */
 int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *snapshot, struct jobstack_error *error);
 void figures_snapshot_free(struct figures_snapshot *snapshot);
 
-/* For how long no worker of the stack has been connected to the database, if all of them are in Slurm jobs, where they
- * stay connected while the server has room: perhaps nobody is left who could notice that they are dead.  Else -1. */
+/* Returns for how long no worker of the stack has been connected to the database, in microseconds.  After a while that
+ * means that perhaps nobody is left who could notice that they are dead.  It is known only if all of them are in Slurm
+ * jobs, where they stay connected while the server has free connections; else it returns -1. */
 int64_t figures_missing_us(const struct figures_snapshot *snapshot);
 
-/* Where a worker is: its node, else its host, else "-". */
+/* Returns where a worker is: its node, else its host, else "-". */
 const char *figures_worker_place(const struct jobstack_worker_row *worker);

@@ -28,6 +28,7 @@ void figures_stack_free(struct figures_stack *stack)
 	js_buf_free(&stack->note);
 }
 
+/* A row that comes once more, because the connection was lost, replaces the first one. */
 static int copy_status_row(void *ctx, const struct jobstack_status *s)
 {
 	struct figures_stack *stack = ctx;
@@ -53,6 +54,7 @@ struct starts {
 	int64_t newest_us, own_us;
 };
 
+/* Keeps the newest start, and how this user may start workers again.  Starts come in no order. */
 static void copy_last(void *ctx, const struct jobstack_last *last)
 {
 	struct starts *s = ctx;
@@ -60,7 +62,7 @@ static void copy_last(void *ctx, const struct jobstack_last *last)
 
 	if (last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT &&
 	    last->job_us < s->own_us) {
-		to->again = (int)last->way;
+		to->last_way = (int)last->way;
 		s->own_us = last->job_us;
 	}
 	if (last->job_us >= s->newest_us)
@@ -82,13 +84,15 @@ int figures_idle_read(struct jobstack *handle, const char *name, const struct jo
 {
 	struct starts starts = {idle, INT64_MAX, INT64_MAX};
 
-	*idle = (struct figures_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
+	*idle = (struct figures_idle){.live = -1, .last_way = -1, .last = {.ended_us = -1, .job_us = -1}};
 	idle->paused = s->state == JOBSTACK_PAUSED;
 	idle->alone =
 		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && figures_stack_left(s) > 0;
 	return idle->alone ? jobstack_last(handle, name, copy_last, &starts, error) : 0;
 }
 
+/* What was started last decides: a job without a worker, if Slurm says that it has ended and nobody has cancelled it;
+ * else the last worker, by the cause of its end. */
 int figures_idle_useless(const struct figures_idle *i)
 {
 	const struct jobstack_last *l = &i->last;

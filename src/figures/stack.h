@@ -21,7 +21,7 @@ struct figures_idle {
 	int alone;		   /* entries are left, and no worker is alive; else nothing else is filled */
 	int paused;		   /* the stack is */
 	struct jobstack_last last; /* and the newest job, whoever submitted it; its texts are below */
-	int again;		   /* how this user started workers last (enum jobstack_way); -1: no way is known */
+	int last_way;		   /* how this user started workers last (enum jobstack_way); -1: no way is known */
 	char node[128], reason[256], cluster[128], log[4200];
 	/* What Slurm says, if it was asked: how many jobs of the stack wait or run (-1: not known), in words; and the
 	 * state in which the newest has ended, or "". */
@@ -34,7 +34,8 @@ struct figures_idle {
 int figures_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
 		      struct figures_idle *idle, struct jobstack_error *error);
 
-/* Did its end do so little that the same call would end in the same way? */
+/* Returns whether the last start did so little that the same call would end in the same way: its job ended before a
+ * worker began, its command could not be started, or its worker ended by itself without closing an entry. */
 int figures_idle_useless(const struct figures_idle *idle);
 
 /* Copies S; returns -1 without memory.  Free it with figures_stack_free. */
@@ -45,17 +46,17 @@ void figures_stack_free(struct figures_stack *stack);
 int figures_stack_read(struct jobstack *handle, const char *name, struct figures_stack *stack,
 		       struct jobstack_error *error);
 
-/* How many entries have not ended. */
+/* Returns how many entries have not ended. */
 uint64_t figures_stack_left(const struct jobstack_status *s);
 
 /* Returns whether nothing is left, and no push is running. */
 int figures_stack_is_over(const struct jobstack_status *s);
 
-/* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
+/* Returns how much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
 double figures_stack_share(const struct jobstack_status *s);
 
 /* The same for a progress bar, with what runs and what is dead. */
 struct js_bar figures_stack_bar(const struct jobstack_status *s);
 
-/* How many entries workers hold ahead: they have not started yet. */
+/* Returns how many entries workers have claimed ahead and not started yet. */
 uint64_t figures_stack_claimed(const struct jobstack_status *s);

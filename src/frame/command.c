@@ -18,12 +18,13 @@
 
 volatile int cli_stop;
 
-/* A machine that gives no process may give one in a moment, and a chain of jobs is not to end for that. */
+/* How long to try again if the machine has no process to give.  A chain of jobs must not end for that. */
 #define PATIENCE_US (5 * JS_SECOND_US)
 
+/* A failure is only noted in FAILED, so a line can be put together without a check after each word. */
 void cli_words_add(struct cli_words *words, const char *word)
 {
-	if (js_array_grow(&words->at, &words->room, words->n + 2, sizeof(*words->at)) != 0) {
+	if (js_array_grow(&words->at, &words->capacity, words->n + 2, sizeof(*words->at)) != 0) {
 		words->failed = 1;
 		return;
 	}
@@ -64,6 +65,7 @@ void cli_words_free(struct cli_words *words)
 	*words = (struct cli_words){NULL, 0, 0, 0};
 }
 
+/* A backslash is kept as it is in '...'; elsewhere it makes the next byte literal. */
 int cli_words_split(struct cli_words *words, const char *text)
 {
 	static const char blank[] = " \t\n\r";

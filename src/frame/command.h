@@ -17,7 +17,7 @@ extern volatile int cli_stop;
 /* A list of words that it owns, ended by a NULL.  Start it as {0}. */
 struct cli_words {
 	char **at; /* NULL before the first */
-	size_t n, room;
+	size_t n, capacity;
 	int failed; /* memory ran out: the list is not whole */
 };
 
@@ -46,5 +46,5 @@ struct cli_command {
  * EMISSING there is no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
 int cli_command(const struct cli_command *command, struct jobstack_error *error);
 
-/* The first line of what a program SAID, which is cut there; NONE if it said nothing. */
+/* Returns the first line of what a program SAID, which is cut there; NONE if it said nothing. */
 const char *cli_first_line(struct js_buf *said, const char *none);

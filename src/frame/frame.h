@@ -60,10 +60,6 @@ enum {
 #define CLI_OPTS_TEXT CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
 
-/* Formats of messages; each takes the stack's name twice. */
-#define CLI_DEAD_REMEDY "`jobstack list -s %s -t dead` lists what failed, `jobstack requeue -s %s` queues it again"
-#define CLI_IS_PAUSED "the stack \"%s\" is paused: `jobstack resume -s %s` continues it"
-
 /* What one call of a command carries. */
 struct cli {
 	const struct js_opts *opts;
@@ -100,6 +96,7 @@ struct cli_take {
 #define CLI_WORD_ONCE(word) &(const struct cli_take){{JS_ONCE, (word), 0, 0, NULL}, NULL}
 #define CLI_NUMBER(number, min, max, words) &(const struct cli_take){{JS_NUMBER, (number), (min), (max), (words)}, NULL}
 #define CLI_TIME(us, min_us, words) &(const struct cli_take){{JS_TIME, (us), (min_us), 0, (words)}, NULL}
+#define CLI_SIZE(bytes, min, words) &(const struct cli_take){{JS_SIZE, (bytes), (min), 0, (words)}, NULL}
 #define CLI_CHOICE(place, words) &(const struct cli_take){{JS_CHOICE, (place), 0, 0, (words)}, NULL}
 /* Calls a function with CTX; it returns 0, or the exit status, with the reason printed. */
 #define CLI_BY(function, ctx) &(const struct cli_take){{JS_WORD, (ctx), 0, 0, NULL}, (function)}
@@ -111,7 +108,6 @@ enum {
 	CLI_CATCHES = 1, /* cli_stop is set by signals; else they end the process */
 	CLI_DIES = 2,	 /* the same, and in the end the process dies by the signal that came */
 	CLI_OFFLINE = 4, /* RUN connects itself, if at all */
-	CLI_SORTS = 8,	 /* RUN gets argc and argv, and does all the rest itself */
 	CLI_NAMED = 32,	 /* the stack may not be "@", the newest one: what is lost must be named */
 	CLI_LOOKS = 64,	 /* where no stack is named and none is called "default", it looks at the newest of this user */
 	CLI_CHANGES = 128, /* the same, but it changes the only one, and refuses if there are several */
@@ -129,18 +125,18 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
  * If the usage begins with "[STACK]", the first word is the stack; with "[STACK...]", all words are, and -s may be
- * repeated.  TOO_MANY not NULL: other words are refused, with that as the advice ("name a stack with -s", or "").
+ * repeated.  TOO_MANY not NULL: other words are refused, with that as the remedy ("name a stack with -s", or "").
  * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many);
 
-/* The options alone, after cli_parse: of N words behind ARGV[0], which may be another command line.  0, or the exit
- * status, with the reason printed. */
+/* Reads the options alone, after cli_parse: of N words behind ARGV[0], which may be another command line.  0, or the
+ * exit status, with the reason printed. */
 int cli_parse_more(struct cli *cli, int n, char *argv[]);
 
 /* Appends to LINE the option KEY with its value ARG, as one word: --NAME=VALUE. */
 void cli_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg);
 
-/* What cli_parse does with one option: 0, or the exit status, with the reason printed. */
+/* Does what cli_parse does with one option.  Returns 0, or the exit status, with the reason printed. */
 int cli_take(struct cli *cli, const struct cli_take *take, int key, const char *arg);
 
 /* The row of the command's table with KEY, which is there. */
@@ -153,15 +149,15 @@ int cli_connect(struct cli *cli, int64_t patience_us);
 /* Reads the numbers of cli->stack: 0, or a JOBSTACK_E code with cli->error filled. */
 int cli_read_status(struct cli *cli, struct jobstack_status *status);
 
-/* The option file to use (base/home.h), in a static buffer; NULL if there is none.  cli_server_file is where
- * `jobstack server` writes it. */
+/* Return the option file to use (base/home.h), in a static buffer, NULL if there is none; and the one that `jobstack
+ * server` writes. */
 const char *cli_option_file(const struct cli *cli);
 const char *cli_server_file(void);
 
 /* Prints "jobstack CMD: WHAT: REMEDY" on standard error and returns the exit status of the error in cli->error. */
 int cli_fail(struct cli *cli);
 
-/* What to do about the error in cli->error, or NULL. */
+/* Returns what to do about the error in cli->error, or NULL. */
 const char *cli_remedy(const struct cli *cli);
 
 /* Print a line on standard error, as show_safe_words makes it; cli_say does not if quiet, cli_usage is CLI_USAGE. */
@@ -187,7 +183,7 @@ int cli_print_json(json_t *object);
  * cli_end reports it. */
 int cli_write(struct cli *cli, const struct js_buf *text);
 
-/* As cli_fail, for memory that ran out. */
+/* Does what cli_fail does, for memory that ran out. */
 int cli_no_memory(struct cli *cli);
 
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */
@@ -218,7 +214,7 @@ void cli_progress(struct cli_progress *progress, const char *format, ...) __attr
 /* Erases the line, before anything else is printed. */
 void cli_progress_end(struct cli_progress *progress);
 
-/* The directory of the schema's .sql files. */
+/* Returns the directory of the schema's .sql files. */
 const char *cli_schema_dir(void);
 
 /* The program that `jobstack server` becomes, and where the archive of a database server is unpacked; both as seen from

@@ -23,9 +23,9 @@
 #define NO_PASSWORD "put user and password into ~/.my.cnf (mode 600), or " PRIVATE_SERVER
 #define GRANTS "ask the database's admin for the GRANTs in docs/ADMIN.md"
 
-/* The first row counts of which REASON is the error's, and of whose conditions (WHEN; 0: there is none) one holds.
- * REASON is a number as in server_errno, or a code: then it is for whatever other reason.  In a text, {file} and
- * {stack} stand for what the caller names. */
+/* The first row counts whose REASON is the error's, and of whose conditions (WHEN; 0: there is none) one holds.  So
+ * special rows stand above general ones.  A REASON is a number as in server_errno, or a code: then the row is for
+ * whatever other reason.  In a text, {file} and {stack} stand for what the caller names. */
 static const struct {
 	int64_t reason;
 	unsigned when;
@@ -132,6 +132,7 @@ const char *js_remedy_fill(const char *text, const struct js_remedy *about)
 	return filled;
 }
 
+/* Full disks and missing memory have many numbers; one stands for each in the table. */
 const char *js_remedy(const struct jobstack_error *error, const struct js_remedy *about)
 {
 	int64_t why = js_error_is_disk(error->server_errno)	? DISK

@@ -19,6 +19,8 @@
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
+/* Refuses a word between the options: a short option of sbatch, whose value could not be told from a word of the
+ * command; a file that was meant to be pushed; or anything else. */
 static int refuse_word(struct cli *cli, const char *word)
 {
 	if (word[0] == '-')
@@ -37,6 +39,7 @@ static int refuse_word(struct cli *cli, const char *word)
 			 word);
 }
 
+/* Reads the words as sbatch would: --NAME=VALUE, --NAME VALUE, -LVALUE or -L VALUE. */
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter)
 {
 	const char *found = NULL;
@@ -66,6 +69,7 @@ int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg)
 	return 0;
 }
 
+/* Splits the words only to refuse a quote that is open; they are used much later. */
 int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct cli_words words = {0};
@@ -76,6 +80,8 @@ int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
 	return status;
 }
 
+/* These options of sbatch would change what kind of thing is submitted, and with it what this program prints and
+ * records. */
 int cli_sbatch_check(struct cli *cli, const struct cli_words *passed, int dry_run, int parsable)
 {
 	static const struct {
@@ -113,7 +119,8 @@ int cli_sbatch_find(const struct cli *cli, const char *instead)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-/* Whether VARIABLE describes the Slurm job that we are in. */
+/* Returns whether VARIABLE describes the Slurm job that we are in.  sbatch reads some of these as options.  Those of
+ * the site (its configuration, tokens, clusters) must reach it. */
 static int is_of_job(const char *variable)
 {
 	static const char *const site[] = {
@@ -125,7 +132,7 @@ static int is_of_job(const char *variable)
 	return strncmp(variable, "SLURM", 5) == 0 || strncmp(variable, "SRUN_CPUS_PER_TASK=", 19) == 0;
 }
 
-/* The environment for sbatch. */
+/* Appends the environment for sbatch. */
 static void add_sbatch_env(struct cli_words *env)
 {
 	extern char **environ;
@@ -142,7 +149,8 @@ void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, con
 	cli_words_add(call, script);
 }
 
-/* The job's number: the last line that is JOB or JOB;CLUSTER.  Other lines, a site's greeting, are shown.  0, or -1. */
+/* Finds the job's number: in the last line that is JOB or JOB;CLUSTER.  Other lines, such as a site's greeting, are
+ * shown.  0, or -1. */
 static int read_answer(char *text, uint64_t *job)
 {
 	char *line;
@@ -160,6 +168,7 @@ static int read_answer(char *text, uint64_t *job)
 	return *job != 0 ? 0 : -1;
 }
 
+/* The last line is the one that says why: a site's filters may print others before it. */
 static const char *last_line(struct js_buf *said)
 {
 	char *end;
@@ -170,6 +179,7 @@ static const char *last_line(struct js_buf *said)
 	return end != NULL ? end + 1 : said->len > 0 ? said->data : "it gave no reason";
 }
 
+/* If the time is up, sbatch may have created the job or not; the error says how to find out. */
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 {
 	struct cli_words env = {0};
@@ -213,6 +223,7 @@ int cli_scancel(struct cli *cli, const char *numbers)
 	return status;
 }
 
+/* An answer without a byte is a failure, too: nothing can be read from it. */
 char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error *error)
 {
 	struct cli_words words = {0};

@@ -36,6 +36,7 @@ const char *chain_beside(const char *dir, const char *suffix)
 	return path;
 }
 
+/* A file that is not as we write it counts as no chain: the numbers become words of scancel's command line. */
 void chain_read(const char *dir, struct chain *chain)
 {
 	struct js_buf file = {0};
@@ -57,6 +58,7 @@ int chain_write(const char *dir, const char *jobs, const char *cluster)
 	return js_file_replace(chain_beside(dir, ".jobs"), 0644, lines, strlen(lines));
 }
 
+/* The last job is the one with the largest number. */
 const char *chain_last_log(const char *dir)
 {
 	static char newest[JS_LAYOUT_PATH + 32];
@@ -107,8 +109,8 @@ static int is_job_among(const char *text, const char *job)
 
 /* ------------------------------------------------------------------------------------------------- the beginning */
 
-/* Returns whether the job of the record has ended completely.  NODE_FAIL does not prove that; the answer of the node
- * itself does. */
+/* Returns whether the job of the record has ended completely, so that its server can't write any more.  Slurm's word
+ * NODE_FAIL does not prove that, since the node may only be cut off; the answer of the node itself does. */
 static int job_has_ended(const struct js_owner *o, char why[WHY])
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, o->cluster};
@@ -163,6 +165,8 @@ static int another_job_serves(struct server *s)
 	       s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED;
 }
 
+/* Waits while a server of another job may run.  If that was on this host, the record's process decides (the start looks
+ * at it); if it was on another one, only Slurm can tell that the job has ended completely. */
 int chain_begin(struct server *s)
 {
 	static char ended[sizeof(s->owner.job)];
@@ -200,7 +204,9 @@ int chain_begin(struct server *s)
 
 /* ----------------------------------------------------------------------------------------------------- the chain */
 
-void chain_next(struct server *s)
+/* The new job's number is written only if the chain still exists when sbatch has answered.  Else somebody stopped the
+ * chain meanwhile, and the new job is cancelled. */
+void chain_submit_next(struct server *s)
 {
 	struct cli *cli = &s->cli;
 	struct cli_words call = {0};
@@ -209,10 +215,10 @@ void chain_next(struct server *s)
 	uint64_t next = 0;
 	int status;
 
-	for (size_t i = 0; i + 1 < s->next.n; i++)
-		cli_words_add(&call, s->next.at[i]);
+	for (size_t i = 0; i + 1 < s->successor.n; i++)
+		cli_words_add(&call, s->successor.at[i]);
 	cli_words_format(&call, "--dependency=afterany:%s", s->job);
-	cli_words_add(&call, s->next.at[s->next.n - 1]);
+	cli_words_add(&call, s->successor.at[s->successor.n - 1]);
 	status = cli_sbatch(cli, &call, &next);
 	cli_words_free(&call);
 	if (status != 0) {
@@ -271,6 +277,13 @@ static int job_is_cancelled(const struct server *s, int64_t *wall_us)
 	return strncmp(job.state, "CANCELLED", 9) == 0 || strcmp(job.state, "COMPLETING") == 0;
 }
 
+/* Decides after the server's end whether the next job shall start:
+ *
+ *     a signal, and a person cancels the job         the chain ends
+ *     a signal otherwise (the wall time is near)     it continues, unless no server can live that long
+ *     stopped by `jobstack server stop`, cleanly     it ends
+ *     the server ended by itself within a minute     it ends: it would do so again
+ *     the server ended by itself, later              it continues */
 void chain_end(struct server *s, int well, int64_t lived_us)
 {
 	int signal_number = cli_stop;
@@ -289,6 +302,8 @@ void chain_end(struct server *s, int well, int64_t lived_us)
 	if (why != NULL)
 		cli_say(&s->cli, "%s", why);
 	chain_read(s->layout.dir, &chain);
+	/* a file of the chain that names only this job would make `server submit` believe that a job is still to come
+	 */
 	if (why != NULL || strcmp(chain.jobs, s->job) == 0) /* or there is no next job */
 		cancel_others(s, s->job);
 	cli_stop = signal_number;
@@ -349,6 +364,8 @@ static int await_job(struct server *s, const char *job)
 	}
 }
 
+/* The file of the chain goes first, so that no job submits or starts anything any more; then the waiting jobs; the
+ * server last. */
 int chain_stop(struct server *s)
 {
 	char job[sizeof(s->owner.job)] = "";

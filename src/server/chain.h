@@ -16,7 +16,7 @@
 /* a shorter wall time leaves no time between the start and the stop of the server */
 #define CHAIN_WALL_US (240 * JS_SECOND_US)
 
-/* DIR with SUFFIX behind it, in a static buffer. */
+/* Returns DIR with SUFFIX behind it, in a static buffer. */
 const char *chain_beside(const char *dir, const char *suffix);
 
 struct chain {
@@ -27,7 +27,7 @@ struct chain {
 void chain_read(const char *dir, struct chain *chain);
 int chain_write(const char *dir, const char *jobs, const char *cluster);
 
-/* The messages of the chain's last job, in a static buffer; NULL if there are none. */
+/* Returns the path of the messages of the chain's last job, in a static buffer; NULL if there are none. */
 const char *chain_last_log(const char *dir);
 
 /* Asks Slurm for the job JOB of CLUSTER (NULL or "": any), for at most LIMIT.  Returns what js_slurm_job returns; also
@@ -35,15 +35,15 @@ const char *chain_last_log(const char *dir);
 int chain_ask(const char *job, const char *cluster, int64_t limit_us, struct js_slurm_job *out,
 	      struct jobstack_error *error);
 
-/* The name of the cluster that sbatch and scancel reach; "" if it does not say. */
+/* Returns the name of the cluster that sbatch and scancel reach; "" if it does not say. */
 const char *chain_cluster(void);
 
 /* In a job, before the start: waits until Slurm has proven that the server of the last job is gone.  Returns 0 if the
  * server should be started, with s->ended_job set if that proof allows it; 1 if the chain was ended. */
 int chain_begin(struct server *s);
 
-/* Called when the server is up: submits the next job by the words s->next.  A failure is only told. */
-void chain_next(struct server *s);
+/* Called when the server is up: submits the next job by the words s->successor.  A failure is only told. */
+void chain_submit_next(struct server *s);
 
 /* Called when the server has ended after LIVED_US, cleanly (WELL) or not: decides whether the chain continues. */
 void chain_end(struct server *s, int well, int64_t lived_us);

@@ -25,7 +25,7 @@
 #define MEMORY "# memory"
 #define PORT "# port"
 
-/* NAME="VALUE" as MySQL's readers take it. */
+/* Appends NAME="VALUE" as MySQL's readers of option files take it. */
 static void add_option_line(struct js_buf *t, const char *name, const char *text)
 {
 	js_buf_printf(t, "%s=\"", name);
@@ -50,12 +50,14 @@ static int replace_and_wipe(const char *path, mode_t mode, struct js_buf *t, str
 	return status;
 }
 
-/* 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
+/* A password is 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
 void config_make_password(char password[SERVER_PASSWORD])
 {
 	js_file_random_hex(password, SERVER_PASSWORD - 1);
 }
 
+/* A file that can't be read is not replaced: the server and clients may have its password.  One that was cut short is.
+ */
 int config_password(struct server *s)
 {
 	struct js_buf t = {0};
@@ -105,6 +107,7 @@ static const char fixed[] = "skip-name-resolve\n"
 			    "table_open_cache=2000\n"
 			    "table_open_cache_instances=4\n";
 
+/* The options that later starts use again stand in comments above the first group, where servers don't look. */
 int config_write(struct server *s, const struct server_kept *kept)
 {
 	const struct js_layout *layout = &s->layout;
@@ -116,7 +119,7 @@ int config_write(struct server *s, const struct server_kept *kept)
 	if (kept->bind[0] != '\0')
 		js_buf_printf(&t, BIND "=%s\n", kept->bind);
 	if (kept->memory != 0)
-		js_buf_printf(&t, MEMORY "=%" PRIu64 "\n", kept->memory);
+		js_buf_printf(&t, MEMORY "=%" PRId64 "\n", kept->memory);
 	js_buf_printf(&t, PORT "=%" PRIu64 "\n[mysqld]\n", kept->port);
 	if (s->program.basedir[0] != '\0')
 		add_option_line(&t, "basedir", s->program.basedir);
@@ -138,13 +141,13 @@ int config_write(struct server *s, const struct server_kept *kept)
 		add_option_line(&t, "secure-file-priv", layout->run);
 	js_buf_printf(&t, "bind-address=%s\nport=%u\n", s->net.listen, s->owner.port);
 	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", CONFIG_CONNECTIONS, CONFIG_CONNECTIONS);
-	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", s->memory);
+	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRId64 "\n", s->memory);
 	js_buf_str(&t, fixed);
 	/* it contains no secret, and the server's user must read it */
 	return replace_and_wipe(layout->config, 0644, &t, &s->cli.error);
 }
 
-/* The number in the line KEY, from LEAST on; else 0. */
+/* Returns the number in the line KEY, if it is from LEAST to MOST; else 0. */
 static uint64_t read_number(const char *text, const char *key, uint64_t least, uint64_t most)
 {
 	uint64_t number = 0;
@@ -163,9 +166,8 @@ void config_read_kept(const struct js_layout *layout, struct server_kept *kept)
 	if (js_file_read(layout->config, &t) == 0 && t.len > 0) {
 		if (js_owner_value(t.data, BIND, kept->bind, sizeof(kept->bind)) != 0)
 			kept->bind[0] = '\0';
-		kept->memory = read_number(t.data, MEMORY, SERVER_MEMORY_MIN, UINT64_MAX);
-		/* earlier versions wrote no PORT, but the port of the last start is among the server's own settings */
-		kept->port = read_number(t.data, strstr(t.data, "\n" PORT "=") != NULL ? PORT : "port", 1, 65535);
+		kept->memory = (int64_t)read_number(t.data, MEMORY, SERVER_MEMORY_MIN, INT64_MAX);
+		kept->port = read_number(t.data, PORT, 1, 65535);
 	}
 	js_buf_free(&t);
 }
@@ -177,6 +179,8 @@ void config_add_account(struct js_buf *t, const char *user, const char *password
 	js_buf_printf(t, "ALTER USER '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL%s;\n", user, password, limit);
 }
 
+/* MySQL's root gets a new password at each start, and MariaDB's logs in by the socket: so nothing but root.cnf, which
+ * only the server's owner can read, opens that account. */
 int config_write_init(struct server *s)
 {
 	char root[SERVER_PASSWORD];
@@ -204,7 +208,7 @@ int config_write_init(struct server *s)
 	return status;
 }
 
-/* The path of the CA's certificate: ca.pem beside client.cnf, NAME-ca.pem beside NAME.cnf. */
+/* Makes the path of the CA's certificate: ca.pem beside client.cnf, NAME-ca.pem beside NAME.cnf. */
 static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 {
 	const char *slash = strrchr(client_file, '/'), *base = slash == NULL ? client_file : slash + 1;
@@ -217,6 +221,7 @@ static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 		(void)snprintf(out, JS_LAYOUT_PATH, "%.*s-ca.pem", (int)(len - suffix), client_file);
 }
 
+/* An empty file may be replaced: it can't be anybody's configuration. */
 int config_check_client(const char *path, struct jobstack_error *error)
 {
 	char copy[JS_LAYOUT_PATH], *dir;
@@ -235,6 +240,8 @@ int config_check_client(const char *path, struct jobstack_error *error)
 		"%s exists and was not written by jobstack server: move it away, or give another --client-file", path);
 }
 
+/* Several hosts may see the client's file, but only one the directory; so that it is named there does not mean that it
+ * exists here. */
 int config_server_of(const char *client_file, const char **data)
 {
 	static struct js_layout layout;
@@ -252,6 +259,7 @@ int config_server_of(const char *client_file, const char **data)
 	return status;
 }
 
+/* The password tells servers apart: each directory has its own. */
 int config_names_other(const struct server *s, char *where, size_t size)
 {
 	char had[SERVER_PASSWORD] = "", host[256] = "", port[16] = "";
@@ -287,6 +295,7 @@ static int refresh_file(const char *path, mode_t mode, struct js_buf *text, stru
 	return 0;
 }
 
+/* The certificate is written first, so that the option file never names one that is not there. */
 int config_write_client(struct server *s, const char *path, const char *user, const char *password)
 {
 	int owns = strcmp(user, "jobstack") == 0;

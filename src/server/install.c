@@ -75,6 +75,7 @@ static void add_installer_words(struct cli_words *words, const struct server *s,
 		cli_words_format(words, "--auth-root-socket-user=%s", s->who.name);
 }
 
+/* The installer starts the server program itself, so it must be told which one. */
 static int run_installer(struct server *s, const char *dir)
 {
 	char server[JS_LAYOUT_PATH + 32], failed[JS_LAYOUT_PATH + 64];
@@ -93,6 +94,7 @@ static int run_installer(struct server *s, const char *dir)
 	return status;
 }
 
+/* Under the directory's lock no other start can be making data, so what is left of them is swept away. */
 int server_install(struct server *s)
 {
 	struct stat st;
@@ -107,6 +109,7 @@ int server_install(struct server *s)
 	return make_whole(s, s->layout.data, run_installer);
 }
 
+/* By cp, which keeps owners and modes, and copies nothing at all where the file system can share blocks. */
 static int run_copy(struct server *s, const char *dir)
 {
 	char from[JS_LAYOUT_PATH];
@@ -123,7 +126,7 @@ int server_data_copy(struct server *s, const char *to)
 	return make_whole(s, to, run_copy);
 }
 
-/* The note of the data's version, which the installer, mariadb-upgrade or we have written. */
+/* Finds the note of the data's version, which the installer, mariadb-upgrade or we have written. */
 static void name_note(const struct server *s, char path[JS_LAYOUT_PATH])
 {
 	js_layout_join(path, s->layout.data, "mariadb_upgrade_info");
@@ -145,6 +148,8 @@ unsigned server_data_version(const struct server *s, char text[64])
 	return major * 100 + minor;
 }
 
+/* A server that is older than its data would damage them or not start; a newer one would change them so that there is
+ * no way back, so that needs a copy (`upgrade`). */
 int server_data_check(struct server *s)
 {
 	const struct js_program *program = &s->program;
@@ -172,6 +177,7 @@ struct note {
 	const char *text;
 };
 
+/* Writes the note as the user of the data (js_who_call).  Returns 0, or errno. */
 static int write_note(const void *arg)
 {
 	const struct note *note = arg;

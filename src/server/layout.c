@@ -35,6 +35,8 @@ void js_layout_join(char out[JS_LAYOUT_PATH], const char *dir, const char *name)
 	out[a + 1 + b] = '\0';
 }
 
+/* Paths are written into files of lines (the record, option files), so control characters, above all a newline, are
+ * refused. */
 int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobstack_error *error)
 {
 	char cwd[JS_LAYOUT_PATH] = "";
@@ -153,12 +155,13 @@ static int claim_directory(const struct js_layout *layout, const struct js_who *
 	return 0;
 }
 
-/* 0 if we may enter the directory and write in it. */
+/* Returns 0 if we may enter the directory and write in it. */
 static int try_access(const void *dir)
 {
 	return access(dir, X_OK | W_OK) == 0 ? 0 : 1;
 }
 
+/* The lock is made before the other files: it is the sign by which the next call knows the directory. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;
@@ -180,8 +183,8 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	return status;
 }
 
-/* A lock in /tmp, for a file system without locks.  It works only among processes of this host, which is all that is
- * needed. */
+/* Opens a lock in /tmp, for a file system without locks.  It works only among processes of this host, which is all that
+ * is needed. */
 static int open_local_lock(const struct js_layout *layout, struct jobstack_error *error)
 {
 	char path[160];
@@ -217,6 +220,8 @@ static int handle_lock_failure(const struct js_layout *layout, int *fd, int *loc
 	return *fd < 0 ? *fd : 0;
 }
 
+/* Tries again and again instead of waiting in flock, so that a signal ends the wait, and the user is told why nothing
+ * happens. */
 int js_layout_lock(const struct js_layout *layout, struct cli *cli)
 {
 	int64_t start = js_clock_mono_us(), said = start;
@@ -275,6 +280,8 @@ uint64_t js_layout_size(const char *path)
 	return walk_tree(path, 0);
 }
 
+/* Removes a tree, in the process of the user that owns it: as root it could be led elsewhere by a link that this user
+ * puts there meanwhile. */
 static int remove_tree(const void *path)
 {
 	(void)walk_tree(path, 1);
@@ -305,6 +312,7 @@ void js_layout_sweep(const char *path, const char *prefix, const struct js_who *
 		(void)closedir(dir);
 }
 
+/* f_bavail is what an ordinary user may still use; root's reserve does not count. */
 int js_layout_full(const char *path, uint64_t mb)
 {
 	struct statvfs fs;

@@ -63,7 +63,7 @@ static const char *next_line(const char *p)
 	return p + (*p == '\n');
 }
 
-/* An installer, and a server that can't start, say much after their first error. */
+/* An installer, and a server that can't start, say much after their first error, so the lines begin there. */
 void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 {
 	const char *error = text != NULL ? strstr(text, "ERROR") : NULL;
@@ -78,6 +78,7 @@ void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 			cli_tell(cli, "| %.*s", (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
+/* It goes by words, because servers, installers and client programs give no number, each in its own way. */
 int js_logfile_says_full(const char *text)
 {
 	/* 28: no space; 122: the quota is full; 135: a table can't grow */

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "frame/spec.h"
 #include "server/chain.h"
-#include "server/options.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 static struct server server;
 
-static int take_next_word(struct cli *cli, void *ctx, int key, const char *arg)
+static int add_successor_word(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	(void)cli;
 	(void)key;
@@ -46,7 +45,7 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.user)},
 	{0, "memory", "SIZE",
 	 "the server's cache, innodb_buffer_pool_size\n(default: that of the last start, else 256M)",
-	 CLI_BY(options_take_memory, &server.memory)},
+	 CLI_SIZE(&server.memory, SERVER_MEMORY_MIN, SERVER_MEMORY_WORDS)},
 	{0, "takeover", NULL,
 	 "start although a server on another host has the directory;\n"
 	 "only if you are sure that this other server is gone for good",
@@ -56,8 +55,8 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.read_only)},
 	{0, "remove", "NAME", "share: remove the account read-NAME", CLI_NAME(&server.removed)},
 	{0, "again", "WORD", NULL,
-	 CLI_BY(take_next_word,
-		&server.next)}, /* a word of the command that submits the next job; `submit` writes these */
+	 CLI_BY(add_successor_word,
+		&server.successor)}, /* a word of the command that submits the next job; `submit` writes these */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
@@ -86,6 +85,7 @@ static const struct js_opts opts = {
 		 "  jobstack server start --bind \"$(hostname)\"\n"
 		 "  jobstack server stop"};
 
+/* Prints the error; then, if a signal has stopped this call, dies by it. */
 static int fail_or_die(struct server *s)
 {
 	int status = server_fail(s);
@@ -94,6 +94,7 @@ static int fail_or_die(struct server *s)
 	return status;
 }
 
+/* Only a login over TLS, with the file that clients will use, proves that a start has succeeded. */
 static int verb_start(struct server *s)
 {
 	int status;
@@ -125,9 +126,11 @@ static int begin_run(struct server *s)
 	return 0;
 }
 
+/* In a job of a chain: waits until the job before has ended completely, starts the server, submits the next job only
+ * when this server can be used, and decides after the end whether that job may start. */
 static int verb_run(struct server *s)
 {
-	int status, end = 0, is_job = s->next.n > 0;
+	int status, end = 0, is_job = s->successor.n > 0;
 	int64_t began = js_clock_mono_us();
 
 	cli_catch_signals();
@@ -142,7 +145,7 @@ static int verb_run(struct server *s)
 		return status;
 	}
 	if (is_job && cli_stop == 0)
-		chain_next(s);
+		chain_submit_next(s);
 	if (server_wait(s, 0, &end) != 0) {
 		status = server_fail(s);
 		status = end != 0 ? end : status;
@@ -152,6 +155,7 @@ static int verb_run(struct server *s)
 	return status;
 }
 
+/* A chain is stopped first, or its next job would start the server again. */
 static int verb_stop(struct server *s)
 {
 	int status, chain;
@@ -230,13 +234,13 @@ static int parse_server(struct server *s, int argc, char **argv, const struct ve
 	if (!(*verb)->takes_file && cli->words_n != 1)
 		return cli_usage(cli, "too many arguments after %s (give one of " VERBS ")", cli->words[0]);
 	cli->defaults_file = s->client_file; /* if it is given, the database is that of this file */
-	if (s->next.n > 0)
+	if (s->successor.n > 0)
 		expand_host(s);
-	status = options_paths(s);
+	status = server_paths(s);
 	return status != 0 ? status : CLI_GO_ON;
 }
 
-/* For `jobstack --spec`. */
+/* Prints the option tables for `jobstack --spec`. */
 static int print_spec(void)
 {
 	int status = cli_spec_table(&opts);

@@ -33,6 +33,8 @@ int js_owner_lives(const struct js_owner *owner)
 	return owner->pid > 0 && js_proc_start(owner->pid) == owner->start;
 }
 
+/* On another host nothing is known.  After a reboot of this one no process of before lives.  Else the pid is looked up
+ * with its start time, since another process may have the number now. */
 static enum js_owner_state judge_owner(const struct js_owner *owner)
 {
 	char host[256], boot[40];
@@ -62,6 +64,8 @@ static const struct field {
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 #define NEEDED (FIELDS - 2) /* the last two are only in records of a server in a Slurm job */
 
+/* Reads one line into its member.  A value that does not fit is refused, not cut: the record decides whether a server
+ * may start. */
 static int parse_field(const char *text, const struct field *f, struct js_owner *o)
 {
 	char value[JS_LAYOUT_PATH], *at = (char *)o + f->at;
@@ -142,6 +146,7 @@ void js_owner_identify(struct js_owner *owner, pid_t pid)
 	owner->began_us = js_clock_wall_us();
 }
 
+/* js_file_replace renames a complete file into place, so a reader on any host sees the old record or the new one. */
 int js_owner_write(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error)
 {
 	struct js_buf t = {0};
@@ -164,6 +169,7 @@ int js_owner_write(const struct js_layout *layout, const struct js_owner *owner,
 	return status;
 }
 
+/* Only a directory that we have made in /tmp is removed, whatever the record says. */
 void js_owner_sweep(const struct js_owner *owner)
 {
 	if (strncmp(owner->socket_dir, "/tmp/jobstack-", 14) != 0)

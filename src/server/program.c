@@ -106,7 +106,7 @@ int js_program_client(const char *server, const char *const names[], char out[JS
 	return search_names(names, out) ? 0 : -1;
 }
 
-/* The directory into which a server was unpacked, if it is not /usr.  The server finds its messages by it. */
+/* Finds the directory into which the server was unpacked, if it is not /usr: the server finds its messages by it. */
 static void find_basedir(struct js_program *program)
 {
 	char real[PATH_MAX], *dir = realpath(program->path, real);
@@ -141,8 +141,8 @@ static int find_installer(struct js_program *program, struct jobstack_error *err
 		program->path);
 }
 
-/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on
- * x86_64 (MySQL ...)" */
+/* Reads "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL
+ * ...)". */
 static int parse_version(const char *said, struct js_program *program)
 {
 	const char *p = strstr(said, " Ver ");
@@ -161,6 +161,7 @@ static int parse_version(const char *said, struct js_program *program)
 	return 0;
 }
 
+/* In the child: becomes the user that the tool runs as. */
 static const char *enter_tool(const void *arg)
 {
 	const struct js_tool *tool = arg;
@@ -183,6 +184,7 @@ static int collect_output(const struct js_tool *tool, struct js_buf *said, int *
 	return js_child_run(&child, said, said, tool->limit_us, end, error);
 }
 
+/* What the tool said is shown only if it failed: installers are talkative. */
 int js_program_run(struct cli *cli, const struct js_tool *tool, const char *dir)
 {
 	struct js_buf said = {0};
@@ -217,6 +219,8 @@ static int ask_version(const struct js_who *who, struct js_program *program, str
 	return status;
 }
 
+/* A name without a slash is searched for, as a shell does.  The program is run before it is trusted: only its own words
+ * tell MariaDB from MySQL, and which version it is. */
 int js_program_find(const char *given, const struct js_who *who, struct js_program *program,
 		    struct jobstack_error *error)
 {

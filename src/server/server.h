@@ -4,7 +4,7 @@
  *
  *     main.c      the options and the verbs           layout.c    the server's directory, and its lock
  *     state.c     what is known of the server         owner.c     the record of the process that serves it
- *     show.c      that as text and JSON               options.c   paths and sizes that were given, or their defaults
+ *     show.c      that as text and JSON               paths.c     which directory and option file, if none are given
  *     start.c     starts the server                   program.c   finds programs, and runs them
  *     stop.c      stops it, or waits for its end      who.c       the user that the server runs as
  *     upgrade.c   serves the data by a newer server   install.c   the data: made, copied, their version
@@ -27,17 +27,18 @@
 #include <stdint.h>
 
 #define SERVER_BIND "127.0.0.1"
-#define SERVER_MEMORY (UINT64_C(256) << 20)
+#define SERVER_MEMORY (INT64_C(256) << 20)
 #define SERVER_MEMORY_MIN (UINT64_C(16) << 20)
 #define SERVER_ROOT_DATA "/var/lib/jobstack/server"
+#define SERVER_MEMORY_WORDS "a size of at least 16M, such as 512M or 2G"
 #define SERVER_PORT_WORDS "a number from 1 to 65535"
 #define SERVER_PASSWORD 49 /* the size of a password */
 
 /* Options of a start that hold for later ones. */
 struct server_kept {
-	char bind[256];	 /* "": none */
-	uint64_t memory; /* 0: none */
-	uint64_t port;	 /* 0: none */
+	char bind[256]; /* "": none */
+	int64_t memory; /* in bytes; 0: none */
+	uint64_t port;	/* 0: none */
 };
 
 struct server {
@@ -45,10 +46,11 @@ struct server {
 	/* as they were given; NULL or 0: not */
 	const char *data, *bind, *program_file, *user;
 	const char *client_file; /* where the client's option file goes */
-	uint64_t port, memory;
+	uint64_t port;
+	int64_t memory; /* in bytes */
 	int takeover, replace;
 	const char *read_only, *removed;
-	struct cli_words next; /* the command that submits the next job of a chain; empty: this is no such job */
+	struct cli_words successor; /* the command that submits the next job of a chain; empty: this is no such job */
 	/* the directory, and what serves it */
 	struct js_layout layout;
 	struct js_who who;
@@ -65,19 +67,23 @@ struct server {
 	char password[SERVER_PASSWORD];
 };
 
+/* paths.c: sets the paths of the server, by default where none were given, and makes them absolute: s->layout and
+ * s->client_file.  Returns 0, or the exit status, with the reason printed. */
+int server_paths(struct server *s);
+
 /* state.c: reads the record, and asks the server, into s->owner and s->state. */
 int server_look(struct server *s);
 
 /* Fills in the error that another host has the directory.  Returns ECONFLICT. */
 int server_elsewhere(struct server *s);
 
-/* 1 if the server runs on this host, and for how long, in microseconds; else 0. */
+/* Returns 1 if the server runs on this host, and for how long, in microseconds; else 0. */
 int server_uptime(const struct server *s, int64_t *us);
 
 /* Logs in with the option file FILE, to prove that clients can. */
 int server_try_login(struct server *s, const char *file);
 
-/* Prints s->cli.error, and returns the exit status.  It is cli_fail without the advice to start a server. */
+/* Prints s->cli.error, and returns the exit status.  It is cli_fail without the remedy to start a server. */
 int server_fail(struct server *s);
 
 /* show.c: prints the state; the state as JSON. */
@@ -114,14 +120,14 @@ int server_wait(struct server *s, int now, int *status);
 int server_await_end(const struct server *s, int64_t limit_us, int patient);
 
 /* Prints the last lines of the log of this start, and fills in the error "the server WHAT", and whether the disk is
- * full; or that it ended with the wait status END.  Returns ENODB. */
+ * full; or that it ended with the wait status END, and so is no child of ours any more.  Returns ENODB. */
 int server_failed(struct server *s, const char *what);
 int server_ended(struct server *s, int end);
 
 /* install.c: makes the data directory with the system tables, unless it is there. */
 int server_install(struct server *s);
 
-/* The version of the data, as in js_program, and as TEXT; 0: not known. */
+/* Returns the version of the data, as in js_program, and as TEXT; 0: not known. */
 unsigned server_data_version(const struct server *s, char text[64]);
 
 /* Returns 0 if the program may serve the data that are there, or ECONFLICT.  Data that do not say who wrote them are

@@ -49,8 +49,8 @@ static int try_socket(const void *path)
 	return bad;
 }
 
-/* The socket is in the server's directory.  If its path is too long, or the file system has no sockets, it is in a new
- * directory in /tmp. */
+/* Chooses where the socket is: in the server's directory; or, if that path is too long or the file system has no
+ * sockets, in a new directory in /tmp. */
 static int choose_socket(struct server *s)
 {
 	char path[JS_LAYOUT_PATH];
@@ -188,6 +188,8 @@ static const char *enter_server(const void *arg)
 	return js_who_enter(&s->who, NULL);
 }
 
+/* The child writes the record itself (enter_server), before it becomes the server: between fork and exec nobody else
+ * knows of it. */
 static int launch_server(struct server *s)
 {
 	char defaults[JS_LAYOUT_PATH + 32];
@@ -214,19 +216,14 @@ static int launch_server(struct server *s)
 	return 0;
 }
 
-/* 1 if the server has ended, and then how in END. */
+/* Returns 1 if the server has ended.  If it was a child of ours, its wait status is in END; the status of another
+ * process can't be read, and END is 0. */
 static int server_has_ended(const struct server *s, int *end)
 {
 	if (s->child)
 		return waitpid(s->owner.pid, end, WNOHANG) == s->owner.pid;
 	*end = 0;
 	return !js_owner_lives(&s->owner);
-}
-
-static int fail_server_ended(struct server *s, int end)
-{
-	s->child = 0;
-	return server_ended(s, end);
 }
 
 /* Checks whether the log grows, and what it says.  Returns 0, or an error if waiting is useless. */
@@ -252,7 +249,7 @@ static int await_greeting(struct server *s)
 		int64_t now = js_clock_mono_us();
 
 		if (server_has_ended(s, &end))
-			return fail_server_ended(s, end);
+			return server_ended(s, end);
 		JS_TRY(watch_log(s, &size, &grown));
 		if (cli_stop != 0)
 			return js_error_set(&s->cli.error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
@@ -266,7 +263,7 @@ static int await_greeting(struct server *s)
 		js_clock_nap(50 * 1000, &cli_stop);
 	}
 	if (server_has_ended(s, &end)) /* the greeting came from another server */
-		return fail_server_ended(s, end);
+		return server_ended(s, end);
 	memcpy(s->owner.version, version, sizeof(s->owner.version));
 	return 0;
 }
@@ -294,6 +291,7 @@ static void clean_up_start(struct server *s)
 	(void)unlink(s->layout.init);
 	if (js_owner_read(&s->layout, &left, &state, NULL) == 0 && state == JS_OWNER_CRASHED)
 		(void)unlink(s->layout.owner);
+	/* what was typed for a start that failed must not become the default of the next one */
 	(void)config_write(s, &s->had);
 	js_owner_sweep(&s->owner);
 	s->cli.error = why;
@@ -316,7 +314,7 @@ static int finish_start(struct server *s)
 	return config_write_client(s, s->client_file, "jobstack", s->password);
 }
 
-/* What the record will say of the server that is to be started. */
+/* Fills in what the record will say of the server that is to be started. */
 static void fill_record(struct server *s)
 {
 	struct js_owner *o = &s->owner;
@@ -344,6 +342,7 @@ static int try_port(struct server *s)
 	JS_THEN(status, await_greeting(s));
 	if (status == 0)
 		return 0;
+	/* asked before the clean-up, and only if our server has ended: it would hold the port itself */
 	lost = status == JOBSTACK_ENODB && !s->child && s->port == 0 && !js_net_port_free(&s->net, s->owner.port);
 	clean_up_start(s);
 	return lost ? 1 : status;
@@ -373,7 +372,8 @@ static int start_new_server(struct server *s)
 	return status < 0 ? status : s->cli.error.code;
 }
 
-/* The server runs, or is starting because the command that started it was killed. */
+/* Handles a server that runs, or is starting because the command that started it was killed: waits until it answers,
+ * and writes the client's file again. */
 static int join_running_server(struct server *s)
 {
 	const struct js_owner *o = &s->owner;
@@ -391,7 +391,7 @@ static int join_running_server(struct server *s)
 	return finish_start(s);
 }
 
-/* The record is another host's.  0 if its directory is to be taken over. */
+/* Decides about a record of another host.  Returns 0 if its directory is to be taken over. */
 static int take_over(struct server *s)
 {
 	const struct js_owner *o = &s->owner;
@@ -421,6 +421,7 @@ int server_prepare(struct server *s)
 	return config_check_client(s->client_file, error);
 }
 
+/* Without the lock two calls could both find no server, and start one each. */
 int server_serve(struct server *s)
 {
 	int was_alive, status = config_password(s);

@@ -11,6 +11,7 @@
 
 #define GREET_US (2 * JS_SECOND_US)
 
+/* A process that is alive may not take connections yet, or any more, so it is asked for its greeting. */
 int server_look(struct server *s)
 {
 	char version[JS_NET_VERSION] = "";
@@ -58,8 +59,8 @@ int server_try_login(struct server *s, const char *file)
 	return status;
 }
 
-/* The data are an older MariaDB's: says how to upgrade them with the options of this call.  A job's address is its
- * node's, and the upgrade runs elsewhere. */
+/* Prints that the data are an older MariaDB's, and how to upgrade them with the options of this call.  A job's address
+ * is its node's, and the upgrade runs elsewhere. */
 static int fail_old_data(struct server *s)
 {
 	struct cli *cli = &s->cli;
@@ -69,12 +70,12 @@ static int fail_old_data(struct server *s)
 	(void)cli_words_split(&line, "jobstack server upgrade");
 	for (int i = 1; i < cli->argc; i++)
 		if (cli->argv[i] != cli->words[0] && strncmp(cli->argv[i], "--again=", 8) != 0 &&
-		    (s->next.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
+		    (s->successor.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
 			cli_words_add(&line, cli->argv[i]);
 	cli_words_quote(&text, &line);
 	cli_tell(cli, "%s: `%s` keeps a copy of the data and starts it", cli->error.text,
 		 text.failed || line.failed ? "jobstack server upgrade" : text.data);
-	if (s->next.n > 0)
+	if (s->successor.n > 0)
 		cli_say(cli, "type that on a login node, then `jobstack server stop`, and `jobstack server submit` "
 			     "with its options as before");
 	cli_words_free(&line);
@@ -82,6 +83,7 @@ static int fail_old_data(struct server *s)
 	return CLI_NO;
 }
 
+/* The usual remedy for an unreachable database is to start a server, which is what has just failed. */
 int server_fail(struct server *s)
 {
 	struct cli *cli = &s->cli;

@@ -19,6 +19,7 @@
 #define STOP_LIMIT_US (120 * JS_SECOND_US)
 #define SAY_US (10 * JS_SECOND_US)
 
+/* Looks at the process itself, which need not be our child, and says now and then why nothing happens. */
 int server_await_end(const struct server *s, int64_t limit_us, int patient)
 {
 	int64_t start = js_clock_mono_us(), said = start;
@@ -38,13 +39,14 @@ int server_await_end(const struct server *s, int64_t limit_us, int patient)
 	return 0;
 }
 
-/* ENODB or ECONFLICT. */
+/* Fills in that the server has not stopped in time.  Returns CODE. */
 static int fail_to_stop(struct server *s, int code)
 {
 	return js_error_set(&s->cli.error, code, "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
 			    (long)s->owner.pid, s->layout.log);
 }
 
+/* Sends TERM and waits.  A server that has served is never killed: it may be writing its data for minutes. */
 static int stop_process(struct server *s)
 {
 	if (kill(s->owner.pid, SIGTERM) != 0 && errno != ESRCH)
@@ -106,6 +108,7 @@ static void remove_ended_record(struct server *s)
 		(void)close(lock);
 }
 
+/* The log's part of this start is all that says why; a full disk is told apart, because it has its own remedy. */
 int server_failed(struct server *s, const char *what)
 {
 	struct js_buf text = {0};
@@ -126,6 +129,7 @@ int server_ended(struct server *s, int end)
 {
 	char what[80];
 
+	s->child = 0;
 	if (WIFSIGNALED(end))
 		(void)snprintf(what, sizeof(what), "was killed by signal %d", WTERMSIG(end));
 	else
@@ -133,6 +137,7 @@ int server_ended(struct server *s, int end)
 	return server_failed(s, what);
 }
 
+/* A second signal changes nothing: the server is already writing its data. */
 int server_wait(struct server *s, int now, int *status)
 {
 	int64_t since = 0;

@@ -8,7 +8,6 @@
 #include "show/json.h"
 #include "frame/sbatch.h"
 #include "server/chain.h"
-#include "server/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +38,8 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&request.s.program_file)},
 	{0, "client-file", "FILE", "write the option file for clients here (default: as for start)",
 	 CLI_NAME(&request.s.client_file)},
-	{0, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(options_take_memory, &request.s.memory)},
+	{0, "memory", "SIZE", "the server's cache (default: 256M)",
+	 CLI_SIZE(&request.s.memory, SERVER_MEMORY_MIN, SERVER_MEMORY_WORDS)},
 	{0, "wait", "D",
 	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended",
 	 CLI_TIME(&request.wait_us, 1, "a duration such as 90, 15m or 2h")},
@@ -66,7 +66,8 @@ const struct js_opts server_submit_opts = {
 	"See docs/GUIDE.md.",
 	1};
 
-/* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */
+/* Returns the minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; -1: longer, or not
+ * understood. */
 static int64_t read_minutes(const char *time)
 {
 	unsigned first, second, third;
@@ -104,12 +105,12 @@ static int parse_server_submit(struct request *r, int argc, char **argv)
 	JS_TRY(cli_sbatch_check(&r->s.cli, &r->passed, r->dry_run, r->parsable));
 	if (r->s.cli.words_n > 0)
 		return cli_usage(&r->s.cli, "`jobstack server submit` takes no command after --");
-	JS_TRY(options_paths(&r->s));
+	JS_TRY(server_paths(&r->s));
 	JS_TRY(refuse_short(r));
 	return CLI_GO_ON;
 }
 
-/* sbatch's options: the user's, and those that the server needs. */
+/* Appends sbatch's options: those that the server needs, unless the user gave them, and the user's. */
 static void add_sbatch_options(const struct request *r, struct cli_words *words)
 {
 	if (cli_sbatch_value(&r->passed, "job-name", 'J') == NULL)
@@ -136,6 +137,9 @@ static void add_run_options(const struct request *r, struct cli_words *line)
 				cli_words_add(line, own->at[i]);
 }
 
+/* Writes the batch script.  Each word of the sbatch call is an --again of its own, so that the job can submit the same
+ * script once more.  It has --bind=%h before the user's --bind, of which the last one counts: the node is not known
+ * yet. */
 static void write_server_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
 {
 	struct cli_words line = {0};
@@ -159,7 +163,7 @@ static void write_server_script(const struct request *r, const struct cli_words 
 	cli_words_free(&line);
 }
 
-/* Refuses if the server runs, or a job for it exists. */
+/* Refuses if the server runs, or a job for it exists: two chains would take the directory from each other. */
 static int refuse_second_server(struct request *r)
 {
 	struct server *s = &r->s;
@@ -183,7 +187,8 @@ static int refuse_second_server(struct request *r)
 	return CLI_NO;
 }
 
-/* JOB's server is not up yet.  Returns 1 if it never will be.  Else HOW is the job's state in Slurm, or "". */
+/* While JOB's server is not up yet: returns 1 if it never will be, since the job has ended.  Else HOW is the job's
+ * state in Slurm, or "". */
 static int job_has_failed(const struct request *r, const char *job, char how[100])
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -235,6 +240,7 @@ static int wait_for_server(struct request *r, const char *job)
 	return CLI_YES;
 }
 
+/* Flushed at once: with --wait the end may be an hour away. */
 static int print_server_job(struct request *r, const char *job)
 {
 	if (r->s.cli.json)
@@ -248,6 +254,8 @@ static int print_server_job(struct request *r, const char *job)
 	return CLI_YES;
 }
 
+/* The job looks for its number in the file of the chain, and waits for it there for a while: sbatch tells the number
+ * only when the job exists, so the job may be quicker than we are. */
 static int submit_server(struct request *r, const struct cli_words *call, const struct js_buf *text)
 {
 	char number[32];

@@ -43,7 +43,8 @@ static int run_client(struct server *s, const char *name, const char *argument, 
 	return js_program_run(&s->cli, &tool, s->layout.dir);
 }
 
-/* The server works with tables of an older version too, so a failure is printed, and nothing else. */
+/* Upgrades the server's own tables.  It works with those of an older version, too, so a failure is printed, and nothing
+ * else. */
 static void upgrade_tables(struct server *s)
 {
 	/* seen with 10.11: its scheduler and the change of the table of events waited for each other for ever */
@@ -118,8 +119,8 @@ static void add_moves(struct js_buf *line, const char *data, const char *kept, c
 	add_path(line, " ", is_back ? failed : data);
 }
 
-/* After a start that failed. */
-static void put_back(struct server *s, const char *kept, const char *text, const char *older)
+/* Puts the data back after a start of the newer server that failed, or says what to type. */
+static void put_data_back(struct server *s, const char *kept, const char *text, const char *older)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf start = {0}, move = {0};
@@ -146,7 +147,12 @@ static void put_back(struct server *s, const char *kept, const char *text, const
 	js_buf_free(&move);
 }
 
-/* Under the lock: stops the server, copies the data, and starts the newer server. */
+/* Under the lock: stops the server, copies the data, notes in them that they are the newer server's, and starts that.
+ * If this process is killed:
+ *
+ *     while it copies               the data are as they were; the next start removes the part of a copy
+ *     before the note is written    the next upgrade asks to move the copy away
+ *     after that                    the next start serves the data by the newer server; the copy is kept */
 static int upgrade_data(struct server *s, const char *kept, const char *text)
 {
 	char older[JS_LAYOUT_PATH] = "FILE";
@@ -170,10 +176,12 @@ static int upgrade_data(struct server *s, const char *kept, const char *text)
 	}
 	status = server_serve(s);
 	if (status < 0)
-		put_back(s, kept, text, older);
+		put_data_back(s, kept, text, older);
 	return status;
 }
 
+/* If the data are of this version already, an earlier upgrade may have been stopped before its last step: then the
+ * server is started, and only its system tables are upgraded. */
 int verb_upgrade(struct server *s)
 {
 	char text[64], name[80], kept[JS_LAYOUT_PATH], bind[sizeof(s->owner.bind)];

@@ -34,6 +34,7 @@ struct show_amount show_duration(int64_t us)
 	return a;
 }
 
+/* Uses show_duration's words from 10 s on; below, three digits, and of less than a millisecond two. */
 struct show_amount show_took(double us)
 {
 	if (us >= 1e7)
@@ -53,6 +54,7 @@ static int64_t round_to_two_digits(int64_t n)
 	return (n + unit / 2) / unit * unit;
 }
 
+/* The unit is the first in which the number has two digits, about. */
 struct show_amount show_rough(int64_t us)
 {
 	static const struct {
@@ -96,6 +98,7 @@ struct show_amount show_size(double bytes)
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
+/* Uses the largest unit of which it is a whole number; without one, it is as show_took. */
 struct show_amount show_whole(int64_t us)
 {
 	static const struct {
@@ -120,6 +123,7 @@ struct show_amount show_rate(double rate, const char *of)
 	return format_amount(rate < 100 ? "%.1f%s/s" : "%.0f%s/s", rate, of);
 }
 
+/* A range whose ends are nearly the same, or would be written alike, is one number. */
 struct show_amount show_eta(const struct jobstack_pace *p)
 {
 	struct show_amount low = show_rough(p->low_us), high = show_rough(p->high_us), eta = show_rough(p->eta_us);
@@ -133,6 +137,7 @@ struct show_amount show_eta(const struct jobstack_pace *p)
 	return format_amount("%.20s to %.20s", low.text, high.text);
 }
 
+/* Rounding must not make 100 % of what is not all: "99.9 %" is the most until then. */
 struct show_amount show_percent(double share)
 {
 	return format_amount("%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);

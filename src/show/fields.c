@@ -34,6 +34,7 @@ static const struct show_field all_fields[] = {SHOW_ALL_FIELDS(FIELD, TEXT_FIELD
 #define FIELDS (sizeof(all_fields) / sizeof(all_fields[0]))
 _Static_assert(FIELDS <= SHOW_FIELDS_MAX, "a choice can hold all fields");
 
+/* Says which field was probably meant, else which fields there are. */
 static void add_unknown(struct js_buf *fault, const char *list, size_t len)
 {
 	char typed[64];
@@ -106,6 +107,7 @@ static void set_text_value(struct show_value *v, const char *text)
 	v->text = (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
 }
 
+/* A negative number means unknown for all kinds of numbers, as in the library's structs. */
 void show_field_value(const struct show_field *f, const struct jobstack_item *item, struct show_value *v)
 {
 	const void *at = (const char *)item + f->at;
@@ -154,6 +156,7 @@ static void add_seconds(struct js_buf *out, int64_t us)
 	js_buf_add(out, text, len);
 }
 
+/* CSV, JSON and `list -o` all write values by this, so they can't differ. */
 void show_value_add(struct js_buf *out, const struct show_value *v)
 {
 	const uint64_t fact = htobe64((uint64_t)v->n); /* as SHOW_FACT_FORMAT, but quicker */

@@ -22,6 +22,7 @@ void show_base64(struct js_buf *out, const void *data, size_t len)
 
 static int failed; /* memory has run out since the last line */
 
+/* Jansson accepts only UTF-8, and so tells what has to be coded. */
 struct show_member show_bytes_member(const char *key, const void *data, size_t len)
 {
 	struct show_member m = {key, data == NULL ? json_null() : json_stringn(data, len), 0};
@@ -59,6 +60,7 @@ json_t *show_json_span(int64_t us)
 	return us >= 0 ? json_real((double)us / 1e6) : json_null();
 }
 
+/* A value of NULL makes jansson fail, so memory that ran out while a member was made is noticed here. */
 void show_set(json_t *object, const struct show_member *m)
 {
 	char key[80];
@@ -67,11 +69,6 @@ void show_set(json_t *object, const struct show_member *m)
 		(void)snprintf(key, sizeof(key), "%s%s", m->key, m->base64 ? "_base64" : "");
 		failed |= json_object_set_new(object, key, m->value);
 	}
-}
-
-void show_json_fail(void)
-{
-	failed = 1;
 }
 
 void show_append(json_t *list, json_t *json)
@@ -101,6 +98,7 @@ const char *show_get_text(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
+/* The text views show what the JSON has, so bytes that are in it as base64 are decoded again. */
 void show_get_name(const json_t *object, const char *key, struct js_buf *out)
 {
 	const json_t *text = json_object_get(object, key);
@@ -127,6 +125,7 @@ void show_get_name(const json_t *object, const char *key, struct js_buf *out)
 	js_buf_free(&bytes);
 }
 
+/* Fails once for all calls since the last line that had no memory. */
 int show_json_line(json_t *object, struct js_buf *out)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */

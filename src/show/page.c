@@ -50,8 +50,8 @@ static void shorten_name(json_t *one, const char *key, int coded)
 	SHOW_SET(one, show_said_member(key, &both));
 }
 
-/* Makes a report small enough for a page in nearly all cases. */
-static void shorten(json_t *report)
+/* Makes a report small enough for a page in nearly all cases: fewer nodes, and names without their middle. */
+static void shorten_report(json_t *report)
 {
 	static const struct {
 		const char *list, *key;
@@ -72,7 +72,7 @@ static void shorten(json_t *report)
 				     named[k].coded);
 }
 
-/* What is shown of every stack. */
+/* Copies the figures that are shown of every stack, for one whose whole report does not fit. */
 static json_t *copy_main_figures(const json_t *report)
 {
 	static const char *const kept[] = {"stack",    "state", "so_far", "verdict", "restriction", "entries",
@@ -85,13 +85,15 @@ static json_t *copy_main_figures(const json_t *report)
 	return o;
 }
 
+/* Each stack may take an equal share of what is left of the page.  Whether it needs less is known only when it is
+ * written, so it is written, and replaced by its main figures if it was too long. */
 void show_page_add(struct js_buf *page, json_t *report, size_t more)
 {
 	size_t most = more == 0 && page->len == 0 ? MOST + ALONE : MOST, start = page->len,
 	       share = (start < most ? most - start : 0) / (more + 1);
 	json_t *brief;
 
-	shorten(report);
+	shorten_report(report);
 	brief = copy_main_figures(report);
 	js_buf_str(page, start > 0 ? "," : "");
 	add_json(page, report);
@@ -103,6 +105,7 @@ void show_page_add(struct js_buf *page, json_t *report, size_t more)
 		json_decref(brief);
 }
 
+/* The reports were gathered before; the head of the page, and the findings, now come in front of them. */
 void show_page_end(struct js_buf *page, json_t *findings, unsigned reload_s)
 {
 	struct js_buf reports = *page;

@@ -33,6 +33,7 @@ static void add_erasure(const struct show_picture *p, struct js_buf *out)
 
 		line += *line == '\n';
 		width = show_width(line, strcspn(line, "\n"));
+		/* a line was cut to the width of then; on a terminal that is narrower now it takes more rows */
 		rows += width > columns ? (width + columns - 1) / columns : 1;
 	}
 	js_buf_char(out, '\r');
@@ -65,6 +66,8 @@ static void add_lines(int fd, const char *text, struct js_buf *out)
 	}
 }
 
+/* Writes OUT, and frees it.  UP: the terminal shows the picture then.  Without memory nothing is written, and a later
+ * picture is drawn below. */
 static int write_picture(struct show_picture *p, struct js_buf *out, int up)
 {
 	int status = out->failed ? 0 : js_file_write_all(p->fd, out->data, out->len);

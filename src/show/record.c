@@ -13,6 +13,8 @@
 
 /* ----------------------------------------------------------------------------------------------------------- CSV */
 
+/* Quotes a text if a reader could take it for something else: for two fields, for an unknown value (an empty field), or
+ * without the blanks at its ends. */
 static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 {
 	/* an empty text is quoted; an unknown value is not */
@@ -71,6 +73,7 @@ static int is_utf8(const char *text, size_t len)
 	return 1;
 }
 
+/* Copies runs of plain bytes at once, which nearly all are. */
 static void add_json_text(struct js_buf *out, const char *text, size_t len)
 {
 	size_t from = 0;

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number, %r one that is not negative, %m a file system's
- * name. */
+/* The words of each finding.  In VALUE, each % stands for the next number of the finding: %n a count, %p a share, %t
+ * seconds, %s bytes, %f a number, %r one that is not negative; %m for the next file system's name. */
 static const struct words {
 	const char *title, *value, *meaning, *advice;
 } words[FIGURES_FINDINGS] = {
@@ -56,6 +56,7 @@ static const struct words {
 	 "If only the time varies, the storage or the node is the cause, not the file: allow for it in --timeout."},
 };
 
+/* Words a number as its KIND says, the letter behind % in the table above. */
 static struct show_amount word_number(char kind, double value)
 {
 	struct show_amount a = {"none"};
@@ -71,7 +72,8 @@ static struct show_amount word_number(char kind, double value)
 	return a;
 }
 
-/* Words the numbers of finding I, which the data can tell. */
+/* Words the numbers of finding I: a part of the sentence, up to a semicolon, in which a number is unknown becomes "no
+ * such attempts" behind its colon. */
 static void word_finding(const struct figures_io *io, size_t i, struct js_buf *out)
 {
 	const struct figures_finding *f = &io->finding[i];
@@ -101,6 +103,7 @@ static void word_finding(const struct figures_io *io, size_t i, struct js_buf *o
 	}
 }
 
+/* Appends a finding: its title, what it is here, what that means, and what to do; or why it does not apply. */
 static void add_finding_text(const json_t *f, unsigned columns, int colours, struct js_buf *out)
 {
 	const char *why = show_get_text(f, "not_applicable");
@@ -138,6 +141,7 @@ void show_io_text(const json_t *io, unsigned columns, int colours, struct js_buf
 		      show_get_number(io, "files"), show_percent(show_get_number(io, "share_of_files")).text);
 }
 
+/* Of a finding that does not apply, numbers and value are null. */
 json_t *show_io_json(const struct figures_io *io)
 {
 	json_t *findings = json_array();

@@ -13,13 +13,14 @@
 
 #define HOURS 20 /* at most so many columns of the map of nodes */
 
+/* Sets "done", "failed", "lost" and "interrupted" in O. */
 static void set_outcomes(json_t *o, const uint64_t n[FIGURES_OUTCOMES])
 {
 	for (int v = 0; v < FIGURES_OUTCOMES; v++)
 		SHOW_SET(o, KEY_COUNT(show_outcome_word(v), n[v]));
 }
 
-/* The coefficients of variation of the time and of the bytes per second, and the mean of these. */
+/* Sets the coefficients of variation of the time and of the bytes per second, and the mean of these. */
 static void set_spreads(json_t *o, const struct figures_spread *took, const struct figures_spread *moved)
 {
 	double time_cv = figures_spread_cv(took), bytes_cv = figures_spread_cv(moved);
@@ -38,7 +39,7 @@ static json_t *attempts_json(const struct figures_tally *t)
 	return o;
 }
 
-/* What `--share` has left out: a list of words, and a sentence.  Both are null without it. */
+/* Sets what `--share` has left out: a list of words, and a sentence.  Both are null without it. */
 static void set_left_out(json_t *o, const struct figures_share *share)
 {
 	json_t *list = share == NULL ? json_null() : json_array();
@@ -83,6 +84,7 @@ static const struct {
 } quantile[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}};
 #define QUANTILES (sizeof(quantile) / sizeof(quantile[0]))
 
+/* Lists quantiles, mean and histogram of durations, in seconds. */
 static json_t *durations_json(const struct js_sketch *s)
 {
 	json_t *o = SHOW_OBJECT(KEY_COUNT("done", s->n));
@@ -94,6 +96,7 @@ static json_t *durations_json(const struct js_sketch *s)
 	return o;
 }
 
+/* Lists quantiles of memory, in bytes; the sketch has KiB. */
 static json_t *memory_json(const struct js_sketch *s)
 {
 	json_t *o = SHOW_OBJECT(KEY_COUNT("attempts", s->n));
@@ -103,6 +106,7 @@ static json_t *memory_json(const struct js_sketch *s)
 	return o;
 }
 
+/* Lists the steps of time. */
 static json_t *throughput_json(const struct figures_report *r)
 {
 	struct figures_step step[FIGURES_REPORT_STEPS];
@@ -120,6 +124,7 @@ static json_t *throughput_json(const struct figures_report *r)
 	return list;
 }
 
+/* Lists the nodes, those that stand out first. */
 static json_t *nodes_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
@@ -139,6 +144,7 @@ static json_t *nodes_json(const struct figures_tally *t)
 	return list;
 }
 
+/* Lists the hours of the day (UTC) in which done attempts began. */
 static json_t *hours_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
@@ -156,7 +162,7 @@ static json_t *hours_json(const struct figures_tally *t)
 	return list;
 }
 
-/* What attempts with each version of the program, or on each file system, did. */
+/* Lists what attempts with each version of the program, or on each file system, did. */
 static json_t *facts_json(const struct figures_report *r, enum jobstack_fact_kind kind)
 {
 	const struct figures_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? r->tally->program : r->tally->mount;
@@ -185,7 +191,8 @@ static json_t *facts_json(const struct figures_report *r, enum jobstack_fact_kin
 	return list;
 }
 
-/* How many attempts read and wrote how much: from so many bytes on. */
+/* Lists how many attempts read and wrote how much: from so many bytes on.  Pairs of sizes without an attempt are left
+ * out. */
 static json_t *bytes_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
@@ -199,7 +206,8 @@ static json_t *bytes_json(const struct figures_tally *t)
 	return list;
 }
 
-/* The shares of a node's slots that ran a command in each step of BUSY, from FIRST to LAST. */
+/* Lists the shares of a node's slots that ran a command, in each step of BUSY from FIRST to LAST.  A node's own
+ * timeline may have shorter steps: those within a step of BUSY are added up. */
 static json_t *shares_json(const struct js_timeline *busy, const struct js_timeline *node, double slots, size_t first,
 			   size_t last)
 {
@@ -223,7 +231,7 @@ static json_t *shares_json(const struct js_timeline *busy, const struct js_timel
 	return list;
 }
 
-/* Busy slots by node and time. */
+/* Lists busy slots by node and time, for the nodes whose load was kept. */
 static json_t *busy_json(const struct figures_tally *t)
 {
 	struct js_timeline busy = t->timeline;
@@ -254,6 +262,7 @@ static json_t *packages_json(const struct figures_packages *all)
 	return list;
 }
 
+/* Lists the slowest attempts.  A datapath of length 0 was pruned or left out: it is null. */
 static json_t *slowest_json(const struct figures_report *r)
 {
 	json_t *list = json_array();
@@ -268,6 +277,7 @@ static json_t *slowest_json(const struct figures_report *r)
 	return list;
 }
 
+/* Sums up the time of attempts that were not done, by cause. */
 static json_t *wasted_json(const struct figures_tally *t)
 {
 	double all = figures_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
@@ -284,6 +294,7 @@ static json_t *wasted_json(const struct figures_tally *t)
 			   KEY_JSON("causes", list));
 }
 
+/* Sums up CPU time, memory and bytes, each over the attempts of which it is known. */
 static json_t *used_json(const struct figures_report *r)
 {
 	const struct figures_tally *t = r->tally;
@@ -298,9 +309,11 @@ static json_t *used_json(const struct figures_report *r)
 			   KEY_INT("write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0));
 }
 
+/* Returns what to request, as numbers and as a batch script.  There is no script if no number of workers can finish in
+ * the time that was asked for. */
 static json_t *next_json(const struct figures_report *r)
 {
-	struct figures_advice a;
+	struct figures_recommendation a;
 	int64_t within_us;
 	uint64_t workers = figures_report_request(r, &a, &within_us);
 	const struct show_amount mem = show_sbatch_size(a.mem_kib * a.slots);
@@ -328,7 +341,7 @@ static json_t *verdict_json(const struct figures_report *r)
 	return SHOW_OBJECT(show_said_member("summary", &summary), KEY_JSON("points", show_report_points(r)));
 }
 
-/* Why there are no figures; NULL: there are. */
+/* Returns why there are no figures; NULL: there are some. */
 static const char *why_nothing(const struct figures_report *r, int some)
 {
 	if (figures_attempts(r->tally->n) > 0)
@@ -338,6 +351,7 @@ static const char *why_nothing(const struct figures_report *r, int some)
 					: "nothing has run yet";
 }
 
+/* All members in the order in which the views show them; docs/DATA.md describes each. */
 json_t *show_report_json(const struct figures_report *r)
 {
 	const struct figures_tally *t = r->tally;
@@ -364,7 +378,7 @@ json_t *show_report_json(const struct figures_report *r)
 		KEY_JSON("wasted", wasted_json(t)), KEY_JSON("failures", show_failures_json(&r->failures)),
 		KEY_JSON("used", used_json(r)), KEY_JSON("bytes", bytes_json(t)),
 		KEY_JSON("packages", packages_json(&r->packages)), KEY_COUNT("more_packages", r->packages.more),
-		KEY_JSON("advice", show_report_advice(r)), KEY_JSON("next", next_json(r)),
+		KEY_JSON("advice", show_report_recommendations(r)), KEY_JSON("next", next_json(r)),
 		show_said_member("methods", &methods));
 	set_left_out(o, r->share);
 	return o;

@@ -20,6 +20,8 @@
 #define LEAST_BAR 8	/* a narrower one says nothing */
 #define PIPE_COLUMNS 72 /* where there is no terminal */
 
+/* Returns the colour of a stack's state: green if it is finished, yellow if it is paused, red if it is cancelled or
+ * being dropped. */
 static enum show_colour stack_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
@@ -46,6 +48,7 @@ static void add_bar(struct js_buf *out, const struct show_page *page, const stru
 	js_bar_draw(out, &counts, width, (page->utf8 ? JS_BAR_UTF8 : 0) | (page->colours ? JS_BAR_COLOURS : 0));
 }
 
+/* Adds a stack's cells, in the order of the columns above.  A count of 0 gets no colour. */
 static void add_stack_row(struct show_table *t, const struct show_page *page, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -90,6 +93,8 @@ void show_status_table(const struct figures_snapshot *l, const struct show_page 
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
 
+/* Appends the name, state and note of a stack, and a bar of its progress as wide as the terminal, unless only a few
+ * characters would be left for it. */
 static void add_head_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -134,24 +139,26 @@ __attribute__((format(printf, 5, 6))) static void add_count_line(const struct sh
 	js_buf_printf(d->out, "%s\n", words);
 }
 
+/* Appends a line for each state with entries in it, with what that state means where it is not obvious. */
 static void add_count_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	char pruned[64] = "", crew[128] = "", due[128] = "now";
+	char pruned[64] = "", workers[128] = "", due[128] = "now";
 
 	if (s->pruned > 0)
 		(void)snprintf(pruned, sizeof(pruned), " and %" PRIu64 " pruned", s->pruned);
 	if (s->workers > 0)
-		(void)snprintf(crew, sizeof(crew), " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)",
-			       s->workers, show_plural(s->workers), s->busy, s->slots, show_plural(s->slots));
+		(void)snprintf(workers, sizeof(workers),
+			       " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)", s->workers,
+			       show_plural(s->workers), s->busy, s->slots, show_plural(s->slots));
 	if (s->next_due_us > 0)
 		(void)snprintf(due, sizeof(due), "in %s", show_duration(s->next_due_us).text);
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", a push is still running" : "");
 	add_count_line(d, "done", SHOW_GREEN, s->done, "%s (%s)", pruned, show_percent(figures_stack_share(s)).text);
-	add_count_line(d, "running", SHOW_YELLOW, s->busy, "%s", crew);
+	add_count_line(d, "running", SHOW_YELLOW, s->busy, "%s", workers);
 	if (s->busy == 0 && s->workers > 0)
-		js_buf_printf(d->out, "running   0%s\n", crew);
+		js_buf_printf(d->out, "running   0%s\n", workers);
 	add_count_line(d, "claimed", SHOW_PLAIN, figures_stack_claimed(s), " (workers will start them next)");
 	add_count_line(d, "ready", SHOW_PLAIN, s->ready, "%s", "");
 	add_count_line(d, "waiting", SHOW_PLAIN, s->waiting, " (the next is due %s)", due);
@@ -166,6 +173,7 @@ static void add_count_lines(const struct show_page *d, const struct figures_seen
 	add_count_line(d, "pruned", SHOW_PLAIN, s->pruned, " (were done; their history is deleted)");
 }
 
+/* Appends "rate      6.5 files/s (1.9 s each)" and when it ends; nothing while nothing has ended lately. */
 static void add_pace_line(const struct show_page *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
@@ -178,6 +186,8 @@ static void add_pace_line(const struct show_page *d, const struct jobstack_pace 
 	js_buf_char(d->out, '\n');
 }
 
+/* Appends the stack's policy: what happens to entries that fail, limits if there are any, and the directory of relative
+ * names. */
 static void add_policy_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -198,11 +208,6 @@ static void add_policy_lines(const struct show_page *d, const struct figures_see
 		show_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
 		js_buf_char(d->out, '\n');
 	}
-}
-
-static void add_ago_cell(struct show_table *t, enum show_colour colour, int64_t us)
-{
-	show_table_printf(t, colour, us < 0 ? "-" : "%s ago", show_rough(us).text);
 }
 
 void show_failures_rows(const json_t *failures, const struct show_page *page)
@@ -226,6 +231,8 @@ void show_failures_table(const struct figures_failures *failures, const struct s
 	json_decref(list);
 }
 
+/* The line above the table names an entry whose message is probably cut in it: then `jobstack show` prints the whole
+ * one. */
 static void add_failure_lines(const struct figures_snapshot *l, const struct show_page *d)
 {
 	uint64_t cut = 0; /* an entry whose message probably is */
@@ -271,13 +278,13 @@ void show_longest_table(const struct figures_snapshot *l, const struct show_page
 
 		show_table_cell(&t, SHOW_PLAIN, show_duration(one->us).text);
 		show_table_count(&t, SHOW_PLAIN, one->entry);
-		show_table_name(&t, one->node, strlen(one->node), "");
-		show_table_name(&t, one->datapath.data, one->datapath.len, "");
+		show_table_name(&t, one->node, strlen(one->node));
+		show_table_name(&t, one->datapath.data, one->datapath.len);
 	}
 	show_table_write(&t, page, 2);
 }
 
-/* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
+/* Writes the Slurm job of a worker: "120_3.0"; "-" outside of Slurm. */
 static void format_job(const struct jobstack_worker_row *w, char text[128])
 {
 	int array = w->array_job != NULL && w->array_task != NULL;
@@ -289,6 +296,7 @@ static void format_job(const struct jobstack_worker_row *w, char text[128])
 			       array ? w->array_task : "", w->step != NULL ? "." : "", w->step != NULL ? w->step : "");
 }
 
+/* Adds a live worker's cells.  It may have claimed more entries than it has slots; only those in slots are busy. */
 static void add_worker_row(struct show_table *t, const struct jobstack_worker_row *w)
 {
 	uint64_t busy = w->running < w->slots ? w->running : w->slots;
@@ -298,15 +306,16 @@ static void add_worker_row(struct show_table *t, const struct jobstack_worker_ro
 
 	format_job(w, job);
 	show_table_count(t, SHOW_PLAIN, w->worker);
-	show_table_name(t, place, strlen(place), "");
+	show_table_name(t, place, strlen(place));
 	show_table_count(t, SHOW_PLAIN, w->pid);
-	show_table_name(t, job, strlen(job), "");
+	show_table_name(t, job, strlen(job));
 	show_table_count(t, SHOW_PLAIN, w->slots);
 	show_table_count(t, SHOW_PLAIN, busy);
 	show_table_count(t, SHOW_PLAIN, w->done);
 	show_table_count(t, w->dead > 0 ? SHOW_RED : SHOW_PLAIN, w->dead);
 	show_table_cell(t, SHOW_PLAIN, show_duration(w->age_us < 0 ? 0 : w->age_us).text);
-	add_ago_cell(t, over ? SHOW_YELLOW : SHOW_PLAIN, w->silent_us < 0 ? 0 : w->silent_us);
+	show_table_printf(t, over ? SHOW_YELLOW : SHOW_PLAIN, "%s ago",
+			  show_rough(w->silent_us < 0 ? 0 : w->silent_us).text);
 	show_table_cell(t, SHOW_PLAIN, show_duration(w->lease_us).text);
 	show_table_printf(t, SHOW_YELLOW, "%s%s%s", over ? "lease expired" : "", over && w->by_script ? ", " : "",
 			  w->by_script ? "jobstack pop" : "");
@@ -325,7 +334,7 @@ void show_workers_table(const struct figures_snapshot *l, const struct show_page
 	show_table_write(&t, page, 2);
 }
 
-/* The lines that are shown in any case. */
+/* Appends the lines that are shown in any case. */
 static void add_main_lines(const struct figures_snapshot *l, const struct show_page *page)
 {
 	int64_t missing_us = figures_missing_us(l);
@@ -354,6 +363,8 @@ void show_status_head(const struct figures_snapshot *l, const struct show_page *
 	add_policy_lines(page, &l->seen[0]);
 }
 
+/* Everything but the NOTES is cut to the terminal's width; they contain command lines that must stay whole, and have
+ * been wrapped. */
 void show_status_detail(const struct figures_snapshot *l, const char *notes, const struct show_page *page)
 {
 	const size_t groups = l->failures.report.groups, left = groups > SHOWN_FAILURES ? groups - SHOWN_FAILURES : 0;

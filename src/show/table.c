@@ -13,6 +13,7 @@
 
 #define GAP 2
 
+/* A cell's text is part of table->text.  The cells stand in table->cells, row by row. */
 struct cell {
 	size_t at, len;
 	enum show_colour colour;
@@ -42,12 +43,12 @@ void show_table_count(struct show_table *t, enum show_colour colour, uint64_t n)
 	show_table_printf(t, colour, "%" PRIu64, n);
 }
 
-void show_table_name(struct show_table *t, const char *data, size_t len, const char *none)
+void show_table_name(struct show_table *t, const char *data, size_t len)
 {
 	struct js_buf safe = {0};
 
 	show_safe(&safe, data != NULL ? data : "", len);
-	show_table_cell(t, SHOW_PLAIN, safe.len > 0 ? safe.data : none);
+	show_table_cell(t, SHOW_PLAIN, safe.len > 0 ? safe.data : "");
 	t->text.failed |= safe.failed;
 	js_buf_free(&safe);
 }
@@ -91,6 +92,9 @@ static int hide_least_column(const struct show_table *t, struct shares *s, int f
 	return 1;
 }
 
+/* Makes the table as narrow as COLUMNS, in this order, until it fits: it hides columns in which nothing stands, the
+ * least important first; then those that are SPARE; cuts texts to their least width; hides columns that have something
+ * to say; and cuts further, down to one character. */
 static void share_width(const struct show_table *t, struct shares *s, unsigned columns)
 {
 	unsigned sum;
@@ -127,6 +131,7 @@ static void add_blanks(struct js_buf *out, unsigned n)
 		js_buf_char(out, ' ');
 }
 
+/* Blanks are added by the width on the screen: a text may have more bytes than columns. */
 static void write_cell(const struct show_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
 		       unsigned wide)
 {
@@ -183,6 +188,7 @@ void show_table_write(struct show_table *t, const struct show_page *page, unsign
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
 			s.blank[c] &= cell.len == 0 || (cell.len == 1 && t->text.data[cell.at] == '0');
 		}
+		/* a column is blank only if all its cells are, so this is known after the last row */
 		s.full[c] = s.wide[c];
 		s.out[c] = s.blank[c] && (t->column[c].flags & SHOW_OPTIONAL) != 0;
 	}

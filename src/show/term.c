@@ -21,6 +21,7 @@ int show_is_dumb(void)
 	return term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
 }
 
+/* $COLUMNS is for tests and for people who want another width; it does not make a terminal of a pipe. */
 unsigned show_columns(FILE *to)
 {
 	const char *given = getenv("COLUMNS");
@@ -45,8 +46,8 @@ int show_colours(FILE *to)
 
 void show_paint(struct js_buf *out, int on, enum show_colour colour, const char *text)
 {
-	static const char *const code[] = {[SHOW_PLAIN] = "0",	[SHOW_BOLD] = "1",    [SHOW_RED] = "31",
-					   [SHOW_GREEN] = "32", [SHOW_YELLOW] = "33", [SHOW_FAINT] = "2"};
+	static const char *const code[] = {
+		[SHOW_PLAIN] = "0", [SHOW_BOLD] = "1", [SHOW_RED] = "31", [SHOW_GREEN] = "32", [SHOW_YELLOW] = "33"};
 
 	if (on && colour != SHOW_PLAIN)
 		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);
@@ -54,7 +55,7 @@ void show_paint(struct js_buf *out, int on, enum show_colour colour, const char 
 		js_buf_str(out, text);
 }
 
-/* The length of the colour at TEXT, as show_paint writes it; 0 if there is none. */
+/* Returns the length of the colour at TEXT, as show_paint writes it; 0 if there is none. */
 static size_t colour_length(const char *text, size_t len)
 {
 	size_t n = 2;
@@ -66,7 +67,7 @@ static size_t colour_length(const char *text, size_t len)
 	return n < len && text[n] == 'm' ? n + 1 : 0;
 }
 
-/* The length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
+/* Returns the length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
 static size_t character_length(const char *text, size_t len, unsigned *columns)
 {
 	size_t step = colour_length(text, len);
@@ -104,6 +105,7 @@ void show_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned c
 		js_buf_str(out, "\033[0m");
 }
 
+/* The beginning is cut by show_cut_bytes, which adds the ~; then characters are skipped until the rest fits. */
 void show_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle)
 {
 	unsigned head = middle ? columns / 4 : 0, left = show_width(text, len), n;
@@ -131,6 +133,7 @@ void show_fit(struct js_buf *out, const char *text, unsigned columns)
 	}
 }
 
+/* A word takes the blanks before it along, unless it begins a new line; such a line is indented by two. */
 void show_wrap(struct js_buf *out, const char *text, unsigned columns)
 {
 	unsigned used = 0, width;

@@ -26,7 +26,7 @@ void page_free(struct page *p)
 	*p = (struct page){.n = 0};
 }
 
-/* Fills in what row I of a table shows. */
+/* Fills in what row I of a table shows: rows stand in the order of the snapshot's arrays. */
 static void fill_row(struct page_row *row, const struct feed_picture *picture, enum kind kind, size_t i, size_t line)
 {
 	const struct figures_snapshot *shot = &picture->shot;
@@ -41,7 +41,8 @@ static void fill_row(struct page_row *row, const struct feed_picture *picture, e
 				       : 0;
 }
 
-/* Appends the lines of TEXT, and frees it. */
+/* Appends the lines of TEXT, and frees it.  Lines of a table's heading are always shown; of the others those that
+ * contain FILTER. */
 static void add_rows(struct page *p, const struct feed_picture *picture, struct js_buf *text, enum kind kind,
 		     const char *filter)
 {
@@ -53,7 +54,7 @@ static void add_rows(struct page *p, const struct feed_picture *picture, struct 
 		*end = '\0';
 		if (can_choose && strcasestr(line, filter) == NULL)
 			continue;
-		if (can_choose && js_array_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)) == 0)
+		if (can_choose && js_array_grow(&p->row, &p->capacity, p->n + 1, sizeof(*p->row)) == 0)
 			fill_row(&p->row[p->n++], picture, kind, n - heads[kind], p->lines);
 		js_buf_printf(&p->text, "%s\n", line);
 		p->lines++;
@@ -61,7 +62,7 @@ static void add_rows(struct page *p, const struct feed_picture *picture, struct 
 	js_buf_free(text);
 }
 
-/* When its entries ended: a column for each step of time. */
+/* Appends when entries of the stack ended: a column for each step of time, as high as its share of the busiest one. */
 static void add_history(struct js_buf *out, const struct feed_picture *picture, unsigned columns)
 {
 	static const char letters[] = " .:-=+*%#";
@@ -88,6 +89,7 @@ static void add_history(struct js_buf *out, const struct feed_picture *picture, 
 		      show_rate((double)most * picture->each * 1e6 / (double)t.step_us, " files").text);
 }
 
+/* Each table is rendered and turned into lines by itself, since only so it is known which line shows which row. */
 static void add_stack(struct page *p, const struct feed_picture *picture, const char *filter,
 		      const struct show_page *page)
 {

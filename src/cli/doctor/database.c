@@ -32,7 +32,8 @@
 
 /* ---------------------------------------------------------------------------------------------------- connection */
 
-/* Returns whether HOST is this host alone. */
+/* Checks the name HOST.  Returns whether it means this host alone (a loopback address): compute nodes can't reach it
+ * then. */
 static int check_name(struct doctor *d, const char *host)
 {
 	static const char remedy[] = "compute nodes can't reach it there: start the server with `jobstack server start "
@@ -54,7 +55,8 @@ static int check_name(struct doctor *d, const char *host)
 	return loopback;
 }
 
-static int connect_to_it(struct doctor *d)
+/* Connects, and checks the way to the server.  Returns 0; -1 if there is no connection, or a signal came. */
+static int connect_to_database(struct doctor *d)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	int64_t began = js_clock_mono_us();
@@ -88,6 +90,8 @@ static int connect_to_it(struct doctor *d)
 
 /* -------------------------------------------------------------------------------------------------------- rights */
 
+/* Checks the rights.  A role hides from its members which rights it has, so where one may explain what seems to be
+ * missing, a row is written and removed to see whether that is allowed. */
 static void check_rights(struct doctor *d)
 {
 	static const char *const right[] = {"SELECT", "INSERT", "UPDATE", "DELETE",	"CREATE",
@@ -125,6 +129,7 @@ static void check_rights(struct doctor *d)
 
 /* ------------------------------------------------------------------------------------------------------ settings */
 
+/* Checks that the server is new enough, and that its schema is the one of this program. */
 static void check_version(struct doctor *d)
 {
 	static const char needs[] = "jobstack needs MySQL 8.0 or MariaDB 10.5, or later";
@@ -158,6 +163,7 @@ static int add_workers(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
+/* Compares the limit of connections, the server's or this user's own, with what workers need. */
 static void check_connections(struct doctor *d)
 {
 	double most = figures_server_number(&d->server, "variable.max_connections", 0),
@@ -181,6 +187,7 @@ static void check_connections(struct doctor *d)
 		workers == 1 ? " is" : "s are");
 }
 
+/* Checks what a crash of the server could lose. */
 static void check_durability(struct doctor *d)
 {
 	const char *format = figures_server_text(&d->server, "variable.binlog_format", "on"),
@@ -209,7 +216,7 @@ static void check_durability(struct doctor *d)
 			    "innodb_force_recovery=%.0f", recovery);
 }
 
-/* What holds up each step of each worker. */
+/* Measures what holds up each step of each worker: a commit.  With -s it also asks the stack's own workers. */
 static void check_speed(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -234,6 +241,7 @@ static void check_speed(struct doctor *d)
 	figures_snapshot_free(&l);
 }
 
+/* Checks what pushes depend on (packets, LOAD DATA), and whether several servers may accept writes. */
 static void check_sizes(struct doctor *d)
 {
 	double packet = figures_server_number(&d->server, "variable.max_allowed_packet", 0);
@@ -253,6 +261,7 @@ static void check_sizes(struct doctor *d)
 			    "the server belongs to a cluster (Galera, or Group Replication)");
 }
 
+/* Looks for a transaction that keeps InnoDB from removing old row versions: each pop then reads over more of them. */
 static void check_purge(struct doctor *d)
 {
 	double history = figures_server_number(&d->server, "status.innodb_history_list_length",
@@ -273,6 +282,8 @@ static void check_purge(struct doctor *d)
 			    "the oldest transaction is %.0f s old", oldest);
 }
 
+/* Checks the clocks.  Leases are measured by the server's clock alone; but Slurm's times are compared with it, and
+ * people read both. */
 static void check_clocks(struct doctor *d)
 {
 	double ahead = figures_server_number(&d->server, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
@@ -292,6 +303,7 @@ static void check_clocks(struct doctor *d)
 		       trip / 1e3);
 }
 
+/* The server's disk can be measured only on its own host. */
 static void check_disk(struct doctor *d)
 {
 	const char *host = figures_server_text(&d->server, "variable.hostname", ""),
@@ -308,13 +320,14 @@ static void check_disk(struct doctor *d)
 
 /* --------------------------------------------------------------------------------------------------------- stack */
 
-static void say_reason(void *ctx, const struct cli_reason *why)
+static void print_stack_reason(void *ctx, const struct cli_reason *why)
 {
 	struct doctor *d = ctx;
 
 	doctor_warn_if(why->remedy != NULL, d, "stack", why->remedy, "%s: %s", why->stack, why->text);
 }
 
+/* Checks the stack of -s: whether it is open, and whether workers that start here would find its relative names. */
 static void examine_stack(struct doctor *d)
 {
 	struct figures_stack s = {.cwd = {0}};
@@ -326,7 +339,7 @@ static void examine_stack(struct doctor *d)
 	if (figures_stack_read(d->cli->handle, d->cli->stack, &s, &d->cli->error) != 0)
 		doctor_fail(d, "stack", cli_remedy(d->cli), "%s", d->cli->error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
-		cli_why_counts(&s, say_reason, d);
+		cli_why_counts(&s, print_stack_reason, d);
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_warn(d, "stack",
 			    "start workers in the directory where the names were pushed, or give them --chdir",
@@ -337,7 +350,8 @@ static void examine_stack(struct doctor *d)
 	figures_stack_free(&s);
 }
 
-static int keep_line(void *ctx, const struct jobstack_item *item)
+/* Called for each attempt in order, so that the line of the last one stays. */
+static int copy_worker_line(void *ctx, const struct jobstack_item *item)
 {
 	struct cli_words *line = ctx;
 	const char *at = item->argv.data, *end = at + item->argv.len;
@@ -353,8 +367,8 @@ static int keep_line(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* Names may have come since the worker's options were checked: asks such a worker again.  Its line is that of the last
- * entry, if that has run. */
+/* Names that were pushed after the worker's options had been checked may share an output file.  Asks a worker once
+ * more, with the line of the worker that ran the stack's last entry, if one did. */
 static void check_results(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -364,8 +378,8 @@ static void check_results(struct doctor *d)
 	struct jobstack_status s;
 
 	if (d->cli->stack_given && cli_read_status(d->cli, &s) == 0 &&
-	    jobstack_attempts(d->cli->handle, d->cli->stack, s.pushed, keep_line, &line, &error) == 0 && line.n > 1 &&
-	    cli_command(&try, &error) == CLI_USAGE && said.data != NULL &&
+	    jobstack_attempts(d->cli->handle, d->cli->stack, s.pushed, copy_worker_line, &line, &error) == 0 &&
+	    line.n > 1 && cli_command(&try, &error) == CLI_USAGE && said.data != NULL &&
 	    strstr(said.data, JS_WORKER_SHARED_FILE) != NULL)
 		doctor_fail(d, "results", "start workers with another template, and requeue the entries concerned",
 			    "%s", cli_first_line(&said, ""));
@@ -374,9 +388,10 @@ static void check_results(struct doctor *d)
 	js_buf_free(&said);
 }
 
+/* On a compute node only what may differ there is checked: the connection, versions, rights and clocks. */
 void doctor_database(struct doctor *d)
 {
-	if (connect_to_it(d) != 0)
+	if (connect_to_database(d) != 0)
 		return;
 	js_error_clear(&d->cli->error);
 	if (figures_server_read(&d->server, d->cli->handle, &d->cli->error) != 0) {

@@ -20,7 +20,8 @@
 
 /* ---------------------------------------------------------------------------------------------------- under srun */
 
-/* Prints a line of the other doctor's JSON as one of ours.  1 if it was such a line. */
+/* Prints a line of the doctor on the compute node, which writes JSON, as one of ours.  Returns 1; 0 if it is no such
+ * line (srun and a site's scripts print, too). */
 static int repeat_line(struct doctor *d, const char *json)
 {
 	json_t *o = json_loads(json, 0, NULL), *remedy = NULL;
@@ -39,7 +40,9 @@ static int repeat_line(struct doctor *d, const char *json)
 	return found;
 }
 
-static void words_for_srun(struct doctor *d, struct cli_words *words)
+/* Appends the call that runs this program with --inner on a compute node.  Within a job srun starts a step, which has
+ * the job's time limit. */
+static void add_srun_words(struct doctor *d, struct cli_words *words)
 {
 	const char *file = cli_option_file(d->cli);
 	char path[PATH_MAX];
@@ -56,7 +59,9 @@ static void words_for_srun(struct doctor *d, struct cli_words *words)
 		cli_words_format(words, "--defaults-file=%s", path);
 }
 
-static void under_srun(struct doctor *d)
+/* Runs the same checks on a compute node, and repeats what they print.  If no line comes back, srun itself, or a
+ * missing program, is the finding. */
+static void check_under_srun(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct cli_words words = {0};
@@ -65,7 +70,7 @@ static void under_srun(struct doctor *d)
 	char *rest, *line;
 	int status, lines = 0;
 
-	words_for_srun(d, &words);
+	add_srun_words(d, &words);
 	status = cli_command(&command, &error);
 	for (rest = out.data; (line = strsep(&rest, "\n")) != NULL;)
 		lines += repeat_line(d, line);
@@ -85,7 +90,7 @@ static void under_srun(struct doctor *d)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-static void find_where(struct doctor *d)
+static void find_host(struct doctor *d)
 {
 	static struct js_slurm_env env;
 
@@ -114,18 +119,19 @@ static int check_doctor(struct cli *cli)
 			 d.srun != NULL ? ": give srun's options as --srun=\"OPTIONS\"" : "");
 }
 
+/* Checks one thing after the other, each of which prints its lines at once.  A signal ends it between two. */
 static int print_findings(struct cli *cli)
 {
 	d.cli = cli;
 	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
-	find_where(&d);
+	find_host(&d);
 	doctor_local(&d);
 	if (cli_stop == 0)
 		doctor_database(&d);
 	if (cli_stop == 0 && !d.inner)
 		doctor_slurm(&d);
 	if (cli_stop == 0 && d.srun != NULL)
-		under_srun(&d);
+		check_under_srun(&d);
 	figures_server_free(&d.server);
 	if (cli_stop == 0 && !cli->json && !cli->quiet)
 		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],

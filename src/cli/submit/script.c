@@ -27,8 +27,8 @@ static const struct {
 } inherited[] = {{"account", 'A'},  {"partition", 'p'}, {"qos", 'q'},  {"reservation", 0},
 		 {"clusters", 'M'}, {"wckey", 0},	{"export", 0}, {"nice", 0}};
 
-/* The seconds before the wall time at which workers must get a signal, so that their --grace fits; 0: no signal.  Each
- * of them starts nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an
+/* Returns how many seconds before the wall time workers must get a signal, so that their --grace fits; 0: no signal.
+ * Each of them starts nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an
  * earlier signal would only take from entries that can still be done, so it is wanted just where the site's KillWait is
  * too short. */
 static int64_t signal_seconds(const struct submit *s)
@@ -41,6 +41,8 @@ static int64_t signal_seconds(const struct submit *s)
 	return seconds + SETTLE_S > s->kill_wait_s ? seconds + 2 * SETTLE_S : 0;
 }
 
+/* Appends sbatch's options for an array of N.  What the user gave comes last and is never contradicted: each default is
+ * left out if the user's options have it. */
 static void add_array_options(const struct submit *s, uint64_t n, struct cli_words *words)
 {
 	const struct cli_words *p = &s->passed;
@@ -72,7 +74,7 @@ static void add_exec(struct js_buf *body, struct cli_words *line)
 	cli_words_free(line);
 }
 
-/* Returns whether the controller answers. */
+/* Returns whether the controller answers anything.  If it does, sbatch's refusal was about the job. */
 static int slurm_answers(void)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -82,8 +84,8 @@ static int slurm_answers(void)
 	return config != NULL;
 }
 
-/* Calls sbatch.  In a later round nobody is there to try again if it fails, so that is done here: for a minute after
- * the controller has begun to answer. */
+/* Calls sbatch.  In a later round nobody is there to try again if it fails, so that is done here: for a minute, counted
+ * from when the controller answers.  (NAP then begins with its first value again.) */
 static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
 {
 	int status = cli_sbatch(s->cli, call, job);
@@ -93,6 +95,7 @@ static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t 
 		if (cli_stop != 0)
 			break;
 		status = cli_sbatch(s->cli, call, job);
+		/* the controller itself is away: this try does not count */
 		if (status == 1 && !slurm_answers())
 			nap = AGAIN_US / 2;
 	}
@@ -102,8 +105,8 @@ static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t 
 /* Hands a script to sbatch: WHAT it is, how it is handed over, and BODY.  Writes it to PATH, unless it is there for an
  * array before.  Frees OPTIONS and BODY.  0 with *JOB (a dry run prints the script and the call instead); or the exit
  * status: 1 if sbatch rejected it. */
-static int hand_over(struct submit *s, const char *path, const char *what, struct cli_words *options,
-		     struct js_buf *body, uint64_t *job)
+static int submit_script(struct submit *s, const char *path, const char *what, struct cli_words *options,
+			 struct js_buf *body, uint64_t *job)
 {
 	struct cli_words call = {0};
 	struct js_buf script = {0};
@@ -152,7 +155,7 @@ static void record_job(struct submit *s, uint64_t job, uint64_t n)
 	start.log = job == 0 ? s->cli->error.text : log != NULL ? log : own;
 	if (cli_sbatch_value(&s->passed, "job-name", 'J') == NULL || cli_sbatch_value(&s->passed, "comment", 0) == NULL)
 		start.job = job;
-	cli_again_note(s->cli, &start, &s->command);
+	cli_last_start_record(s->cli, &start, &s->command);
 }
 
 /* Nodes to exclude, "n1,n2": at most MOST. */
@@ -162,7 +165,7 @@ struct excluded {
 	uint64_t n, most;
 };
 
-/* Whether TEXT, separated by SEPARATOR, has WORD. */
+/* Returns whether WORD is one of the words in TEXT, between which SEPARATOR stands. */
 static int has_word(const char *text, char separator, const char *word)
 {
 	size_t len = strlen(word);
@@ -173,6 +176,8 @@ static int has_word(const char *text, char separator, const char *word)
 	return 0;
 }
 
+/* Appends a worker's node, if the worker was one of the last round's jobs and the node is not in the list yet.  NODES
+ * begins with "--exclude=", and perhaps the user's own list. */
 static int exclude_node(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct excluded *e = ctx;
@@ -191,8 +196,8 @@ const char *submit_partition(const struct submit *s)
 	return partition != NULL ? partition : getenv("SBATCH_PARTITION");
 }
 
-/* The option that excludes nodes which were bad in the last round, the newest, beside those that are excluded already;
- * up to a quarter of the partition.  NULL: there are none.  To be freed. */
+/* Returns the option that excludes nodes which were bad in the last round, the newest, beside those that are excluded
+ * already; up to a quarter of the partition.  NULL: there are none.  To be freed. */
 static char *exclude_option(struct submit *s)
 {
 	const char *partition = submit_partition(s);
@@ -216,7 +221,8 @@ static char *exclude_option(struct submit *s)
 	return e.nodes.data;
 }
 
-/* EXCLUDE: an option, or NULL. */
+/* Writes the script of the workers, and submits it N times as an array.  EXCLUDE is a further option of sbatch, or
+ * NULL. */
 static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 {
 	struct cli_words options = {0}, line = {0};
@@ -241,7 +247,7 @@ static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 	(void)snprintf(slots, sizeof(slots), "--slots=%" PRIu64, s->slots); /* else by SLURM_CPUS_PER_TASK */
 	cli_worker_line(&line, s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->cli->words);
 	add_exec(&body, &line);
-	status = hand_over(s, s->script, "workers of", &options, &body, &job);
+	status = submit_script(s, s->script, "workers of", &options, &body, &job);
 	if (job != 0 || status == 1)
 		record_job(s, job, n);
 	if (job != 0)
@@ -249,6 +255,8 @@ static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 	return status;
 }
 
+/* Excluding nodes is a courtesy: if sbatch rejects the job with it (too few nodes may be left for its options), the job
+ * is submitted without it. */
 int submit_array(struct submit *s, uint64_t n)
 {
 	char *exclude = s->chain.round > 0 && s->until_done ? exclude_option(s) : NULL;
@@ -262,7 +270,9 @@ int submit_array(struct submit *s, uint64_t n)
 
 /* ---------------------------------------------------------------------------------------------- what comes after */
 
-static void add_next_options(const struct submit *s, const char *after, struct cli_words *words)
+/* Appends sbatch's options for the small job that comes after.  It has the account, partition and so on of the workers,
+ * but none of their resources; what --follow says comes last, and so wins. */
+static void add_followup_options(const struct submit *s, const char *after, struct cli_words *words)
 {
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
@@ -284,13 +294,15 @@ static void add_next_options(const struct submit *s, const char *after, struct c
 		cli_words_format(words, "--dependency=afterany:%s", after);
 }
 
-int submit_next(struct submit *s, const char *after, const char *begin)
+int submit_followup(struct submit *s, const char *after, const char *begin)
 {
 	struct cli_words options = {0}, line = {0}, recover = {0};
 	struct submit_chain next = s->chain;
 	struct js_buf body = {0};
 	int status;
 
+	/* the state that the follow-up gets as --chain: a new round begins with what this one has seen; another look
+	 * (BEGIN) keeps the numbers of the round that it is about */
 	if (begin == NULL) {
 		next.round++;
 		next.done = s->stack.s.done;
@@ -298,7 +310,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 		next.later = 0;
 		(void)snprintf(next.jobs, sizeof(next.jobs), "%s", after);
 	}
-	add_next_options(s, after, &options);
+	add_followup_options(s, after, &options);
 	if (begin != NULL)
 		cli_words_format(&options, "--begin=%s", begin);
 	if (s->until_done) { /* what the last round's dead workers hold is to be counted */
@@ -315,13 +327,14 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	add_exec(&body, &line);
 	body.failed |= recover.failed;
 	cli_words_free(&recover);
-	status = hand_over(s, s->next_script, s->until_done ? "another round for" : "the mail about", &options, &body,
-			   &s->next);
+	status = submit_script(s, s->followup_script, s->until_done ? "another round for" : "the mail about", &options,
+			       &body, &s->followup);
 	if (status == 1)
 		cli_say(s->cli, "sbatch rejected the follow-up job");
 	return status;
 }
 
+/* Slurm can mail from anywhere in the cluster, but only its own words, in which the job's name is ours. */
 int submit_mail_job(struct submit *s, const char *subject)
 {
 	struct cli_words options = {0};
@@ -331,12 +344,14 @@ int submit_mail_job(struct submit *s, const char *subject)
 	int status;
 
 	(void)snprintf(path, sizeof(path), "%s/submit-%s-mail.sh", s->logs, s->stamp);
-	add_next_options(s, "", &options);
+	add_followup_options(s, "", &options);
+	/* the options above have a --job-name already, but the last one counts */
 	cli_words_format(&options, "--job-name=%s", subject);
 	cli_words_format(&options, "--mail-user=%s", s->notify);
 	cli_words_add(&options, "--mail-type=END");
 	js_buf_str(&body, "exit 0\n");
-	status = hand_over(s, path, "an empty job, whose name in Slurm's mail is the result of", &options, &body, &job);
+	status = submit_script(s, path, "an empty job, whose name in Slurm's mail is the result of", &options, &body,
+			       &job);
 	if (status == 0)
 		cli_say(s->cli,
 			"no mail program here accepted the report; instead Slurm sends a mail when job %" PRIu64

@@ -37,7 +37,7 @@
 
 static struct submit submit;
 
-/* Not what a mailer would take for several, or for an option. */
+/* Reads --notify.  An address with blanks could be several for a mailer, and one that begins with - an option. */
 static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	const char *p = arg;
@@ -49,6 +49,8 @@ static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 	return *p == '\0' && p != arg && *arg != '-' ? 0 : cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
 }
 
+/* Reads the hidden --chain, which submit_followup writes: "ROUND,DONE,DEAD,IDLE,LATER,JOBS".  Nothing else is accepted,
+ * since the jobs become words of scontrol's and sacct's command lines. */
 static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct submit_chain *c = ctx;
@@ -64,7 +66,7 @@ static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 	return cli_usage(cli, "--chain is only for the scripts that this command writes");
 }
 
-/* An option of jobstack-worker. */
+/* Passes an option on to jobstack-worker, but --slots, for which Slurm must be asked for CPUs. */
 static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct submit *s = ctx;
@@ -132,7 +134,8 @@ static const struct js_opts opts = {"jobstack submit",
 				    notes,
 				    1};
 
-/* Reads the number that sbatch's option NAME has into *TO, which stays if there is no such option. */
+/* Reads the number of sbatch's option NAME into *TO, which stays as it is if the option was not given.  0, or
+ * CLI_USAGE. */
 static int read_sbatch_number(struct submit *s, const char *name, char letter, uint64_t high, uint64_t *to)
 {
 	const char *arg = cli_sbatch_value(&s->passed, name, letter);
@@ -142,7 +145,8 @@ static int read_sbatch_number(struct submit *s, const char *name, char letter, u
 	return cli_usage(s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
 }
 
-/* The same of an option that may be a range, which is as good as its lower end; 1 without. */
+/* Returns the number of an option that may be a range (--nodes=2-4): its lower end, since the job may get no more; 1 if
+ * it was not given, or can't be read. */
 static uint64_t read_lower_end(const struct submit *s, const char *name, char letter)
 {
 	const char *arg = cli_sbatch_value(&s->passed, name, letter);
@@ -152,7 +156,8 @@ static uint64_t read_lower_end(const struct submit *s, const char *name, char le
 	return n >= 1 && n <= WORKERS_MAX && (arg == NULL || *end == '\0' || *end == '-') ? n : 1;
 }
 
-/* What sbatch's options say about CPUs and tasks. */
+/* Reads what sbatch's options say about CPUs and tasks.  Each task becomes a worker, so --workers must be enough for
+ * one job. */
 static int read_resources(struct submit *s)
 {
 	if (read_sbatch_number(s, "cpus-per-task", 'c', INT32_MAX, &s->cpus) != 0 ||
@@ -177,7 +182,9 @@ static int read_resources(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- places */
 
-static int find_places(struct submit *s)
+/* Sets the paths of this call's files.  Everything becomes absolute: the jobs run elsewhere, and --chdir may change the
+ * directory for them.  The time and random digits in STAMP keep the scripts of two calls apart. */
+static int set_paths(struct submit *s)
 {
 	const char *file = cli_option_file(s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
@@ -198,7 +205,7 @@ static int find_places(struct submit *s)
 	len = strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S-", gmtime(&now));
 	js_file_random_hex(s->stamp + len, 6);
 	(void)snprintf(s->script, sizeof(s->script), "%s/submit-%s.sh", s->logs, s->stamp);
-	(void)snprintf(s->next_script, sizeof(s->next_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
+	(void)snprintf(s->followup_script, sizeof(s->followup_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
 	return 0;
 }
 
@@ -210,6 +217,7 @@ static int check_for_work(struct submit *s)
 	const struct jobstack_status *t = &s->stack.s;
 	const struct js_buf *cwd = &s->stack.cwd;
 
+	/* running entries are no work for new workers; a push that is still running will bring some */
 	if (t->state != JOBSTACK_OPEN || t->ready + t->waiting + t->held + t->pushers == 0) {
 		cli_why_say(s->cli, "not submitted: ");
 		return CLI_NO;
@@ -224,8 +232,8 @@ static int check_for_work(struct submit *s)
 	return 0;
 }
 
-/* Looks for a node that the job may get, by its partition and nodes, and that is not this host, by the address that
- * Slurm has of it.  Without an answer of Slurm's there is none. */
+/* Looks for a node that the job may get, by its partition and node list, and that is not this host: one with another
+ * name, whose address is none of ours.  Slurm without an answer counts as no such node. */
 static int find_other_host(const struct submit *s, const char *own, char node[CLI_HOST])
 {
 	const char *partition = submit_partition(s);
@@ -259,6 +267,7 @@ static int check_database(struct submit *s)
 	(void)gethostname(own, sizeof(own) - 1);
 	if ((host[0] != '\0' && !js_net_loopback(host)) || !find_other_host(s, own, node))
 		return 0;
+	/* without what follows the address: ", TLS" and so on */
 	where[strcspn(where, ",")] = '\0';
 	if (s->cli->defaults_file != NULL)
 		js_buf_printf(&option, " --client-file %s", file);
@@ -280,8 +289,9 @@ static int check_database(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- sizing */
 
-/* MaxArraySize, which is one more than the largest index, and KillWait ("30 sec"). */
-static void ask_site(struct submit *s)
+/* Asks the controller for the site's limits: MaxArraySize, which is one more than the largest index; KillWait ("30
+ * sec"); its release, and the cluster's name.  Where it does not answer, Slurm's own defaults are assumed. */
+static void read_site_limits(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char *config = cli_slurm_answer("scontrol show config", SUBMIT_SLURM_LIMIT_US, &error);
@@ -305,6 +315,9 @@ static void ask_site(struct submit *s)
 	s->most = size > 2 ? size - 1 : 1;
 }
 
+/* Decides how many workers are started (STARTS), in how many jobs or array tasks (ELEMENTS) of TASKS workers each.  The
+ * number that was asked for is lowered to max-running, and to what the entries can keep busy.  While a push runs,
+ * nobody knows how many entries there will be. */
 static void size_arrays(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
@@ -316,7 +329,7 @@ static void size_arrays(struct submit *s)
 		s->starts = (uint64_t)t->max_running;
 	if (t->pushers == 0 && enough > 0 && s->starts > enough)
 		s->starts = enough;
-	ask_site(s);
+	read_site_limits(s);
 	s->elements = (s->starts + s->tasks - 1) / s->tasks;
 	if (s->elements * s->tasks > s->workers) /* never more than was said; at least one job, by read_resources() */
 		s->elements = s->workers / s->tasks;
@@ -340,11 +353,12 @@ static void print_jobs(const struct submit *s, const char *what, char separator)
 	(void)fputs(what, stdout);
 	for (const char *p = s->answered; *p != '\0'; p++)
 		(void)putchar(*p == ':' ? separator : *p);
-	if (s->next > 0)
-		(void)printf("%c%" PRIu64, separator, s->next);
+	if (s->followup > 0)
+		(void)printf("%c%" PRIu64, separator, s->followup);
 	(void)putchar('\n');
 }
 
+/* Prints the jobs.  A later round prints less: its output is a log that nobody types commands from. */
 static int print_submitted(struct submit *s)
 {
 	char copy[sizeof(s->answered)], *rest = copy, *job;
@@ -361,15 +375,15 @@ static int print_submitted(struct submit *s)
 				 KEY_JSON("job", json_incref(json_array_get(jobs, 0))), KEY_JSON("jobs", jobs),
 				 KEY_COUNT("workers", s->starts), KEY_INT("slots", s->slots, s->slots > 0),
 				 KEY_COUNT("left", figures_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
-				 KEY_INT("next", s->next, s->next > 0));
+				 KEY_INT("next", s->followup, s->followup > 0));
 	json_decref(jobs);
 	if (s->parsable || s->cli->quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
 		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, show_plural(s->starts),
 		     SHOW_ENTRIES(figures_stack_left(&s->stack.s)), s->cli->stack);
-	if (s->next > 0)
-		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
+	if (s->followup > 0)
+		(void)printf("job %" PRIu64 " follows: %s\n", s->followup,
 			     s->until_done ? "it starts new workers until nothing is left" : "it mails the result");
 	(void)printf("script: %s\n", s->script);
 	if (s->chain.round == 0) {
@@ -380,7 +394,7 @@ static int print_submitted(struct submit *s)
 	return CLI_YES;
 }
 
-/* --watch: we become `jobstack status -w`. */
+/* Does --watch: becomes `jobstack status -w`. */
 static int watch_jobs(struct submit *s)
 {
 	struct cli_words line = {0};
@@ -395,7 +409,9 @@ static int watch_jobs(struct submit *s)
 	return cli_fail(s->cli);
 }
 
-/* Arrays of the size that the site takes, and what comes after them. */
+/* Submits arrays of the size that the site takes, and the job that comes after them.  If sbatch rejects one, those
+ * before it run all the same: they are printed, and get their follow-up, but the exit status says that something is
+ * missing. */
 static int submit_all(struct submit *s)
 {
 	int status = 0, after = 0;
@@ -419,7 +435,7 @@ static int submit_all(struct submit *s)
 	if (s->until_done || s->notify != NULL) {
 		if (s->dry_run)
 			(void)putchar('\n');
-		after = submit_next(s, s->dry_run ? "JOB" : s->answered, NULL);
+		after = submit_followup(s, s->dry_run ? "JOB" : s->answered, NULL);
 		if (after != 0)
 			cli_say(s->cli, "job %s is submitted, but not its follow-up", s->answered);
 	}
@@ -431,7 +447,8 @@ static int submit_all(struct submit *s)
 	return status;
 }
 
-/* CLI_GO_ON, or the exit status. */
+/* Checks what only a person's call has to: a later round was checked by the first one.  CLI_GO_ON, or the exit status.
+ */
 static int first_round(struct submit *s)
 {
 	if (figures_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
@@ -442,6 +459,8 @@ static int first_round(struct submit *s)
 	return CLI_GO_ON;
 }
 
+/* With --again the options of the last call are read first, so what was read of this call's is dropped, and read again
+ * behind them. */
 static int check_submit(struct cli *cli)
 {
 	struct submit *s = &submit;
@@ -450,7 +469,7 @@ static int check_submit(struct cli *cli)
 	if (s->repeat) {
 		cli_words_free(&s->passed);
 		cli_words_free(&s->worker);
-		JS_TRY(cli_again(cli, JOBSTACK_BY_SUBMIT, NULL));
+		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_SUBMIT, NULL));
 	}
 	JS_TRY(cli_sbatch_check(cli, &s->passed, s->dry_run, s->parsable));
 	s->command = (struct cli_words){.at = cli->words, .n = cli->words_n};
@@ -469,6 +488,7 @@ static int check_submit(struct cli *cli)
 	return read_resources(s);
 }
 
+/* The connection is closed before sbatch is called, which may wait for a busy controller for minutes. */
 static int submit_jobs(struct cli *cli)
 {
 	struct submit *s = &submit;
@@ -478,7 +498,7 @@ static int submit_jobs(struct cli *cli)
 		JS_TRY(cli_sbatch_find(cli, "`jobstack run` works without Slurm on this machine"));
 	if (s->chain.round == 0 && cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 10 * JS_SECOND_US));
-	JS_TRY(find_places(s));
+	JS_TRY(set_paths(s));
 	status = s->chain.round > 0 ? submit_later_round(s) : first_round(s);
 	if (status == CLI_GO_ON) {
 		size_arrays(s);

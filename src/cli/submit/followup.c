@@ -8,6 +8,7 @@
 #include "cli/submit/submit.h"
 
 #include "cli/worker.h"
+#include "frame/remedy.h"
 #include "show/text.h"
 #include "show/words.h"
 
@@ -27,8 +28,8 @@
 
 /* ---------------------------------------------------------------------------------------------------------- mail */
 
-/* What a command of ours prints about the stack: 1 if it did. */
-static int run_ours(struct submit *s, const char *verb, struct js_buf *out)
+/* Appends what `jobstack VERB` prints about the stack.  Returns 1 if it printed something, and did not fail. */
+static int run_own_command(struct submit *s, const char *verb, struct js_buf *out)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_buf said = {0};
@@ -47,7 +48,7 @@ static int run_ours(struct submit *s, const char *verb, struct js_buf *out)
 	return 0;
 }
 
-/* Through the mail program of this node: 1 if it took it. */
+/* Hands the mail to a program of this node.  Returns 1 if that accepted it. */
 static int mail_here(struct submit *s, const char *subject, const struct js_buf *body)
 {
 	static const char *const sendmail[] = {"/usr/sbin/sendmail", "/usr/lib/sendmail"};
@@ -83,7 +84,8 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 	return status == 0;
 }
 
-/* Mails TEXT as the end of the chain. */
+/* Mails TEXT, the reason why the chain ends, with the report or at least the status.  Compute nodes often have no mail
+ * program; then a job is submitted whose end Slurm mails. */
 static void mail_end(struct submit *s, const char *text)
 {
 	const struct jobstack_status *t = &s->stack.s;
@@ -96,8 +98,8 @@ static void mail_end(struct submit *s, const char *text)
 		       s->cli->stack, t->done, t->dead, figures_stack_left(t));
 	show_safe_words(&body, text);
 	js_buf_str(&body, "\n\n");
-	if (!run_ours(s, "report", &body))
-		(void)run_ours(s, "status", &body);
+	if (!run_own_command(s, "report", &body))
+		(void)run_own_command(s, "status", &body);
 	js_buf_printf(&body, "\nstack: %s\ndirectory: %s\n", s->cli->stack, s->cwd);
 	if (body.failed || (!mail_here(s, subject, &body) && submit_mail_job(s, subject) != 0))
 		cli_say(s->cli, "the mail to %s could not be sent", s->notify);
@@ -146,7 +148,7 @@ static int was_cancelled(const struct submit *s)
 	return cancelled > 0 && 2 * cancelled >= known;
 }
 
-/* Tells and mails why the chain ends.  Returns STATUS. */
+/* Prints and mails why the chain ends.  Returns STATUS. */
 static int end_rounds(struct submit *s, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static int end_rounds(struct submit *s, int status, const char *format, ...)
 {
@@ -170,7 +172,16 @@ void submit_broke(struct submit *s)
 			 figures_stack_left(&s->stack.s));
 }
 
-/* CLI_GO_ON: another round is needed; LOOK_LATER; or the exit status at the end of the chain. */
+/* Decides what comes after a round.  The first condition that holds counts:
+ *
+ *     nothing is left                              the chain ends
+ *     only dead entries are left                   it ends
+ *     --notify without --until-done                it ends, with what is left
+ *     the stack is paused, cancelled or dropped    it ends: a person wanted that
+ *     the round's jobs were cancelled              it ends, likewise
+ *     other workers run all that is left           LOOK_LATER; after two weeks it ends
+ *     two rounds in a row changed nothing          it ends: a third would not either
+ *     otherwise                                    CLI_GO_ON: another round */
 static int judge_stack(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
@@ -183,9 +194,9 @@ static int judge_stack(struct submit *s)
 	if (is_over && t->dead == 0)
 		return end_rounds(s, CLI_YES, "nothing is left: all %" PRIu64 " are done", t->done);
 	if (is_over)
-		return end_rounds(s, CLI_NO,
-				  "only dead entries are left: %" PRIu64 " done, %" PRIu64 " dead: " CLI_DEAD_REMEDY,
-				  t->done, t->dead, name, name);
+		return end_rounds(s, CLI_NO, "only dead entries are left: %" PRIu64 " done, %" PRIu64 " dead: %s",
+				  t->done, t->dead,
+				  js_remedy_fill(JS_REMEDY_DEAD, &(const struct js_remedy){.stack = name}));
 	if (!s->until_done)
 		return end_rounds(s, CLI_NO,
 				  "the jobs have ended, and %" PRIu64 " %s left: %" PRIu64 " done, %" PRIu64 " dead",
@@ -210,6 +221,8 @@ static int judge_stack(struct submit *s)
 				  "remaining entries for %d days: submit again when they have ended (`jobstack "
 				  "status -s %s`)",
 				  LATER_DAYS, name);
+	/* entries that were interrupted, or failed and will be retried, don't count as progress: with a --time that is
+	 * too short for a single entry, the chain would never end */
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
 		return end_rounds(
@@ -221,11 +234,13 @@ static int judge_stack(struct submit *s)
 	return CLI_GO_ON;
 }
 
+/* A later round runs in a job, unattended.  What a person would try again must be tried again here: a database that is
+ * away only leads to another look, in the hope that it comes back within the two weeks. */
 int submit_later_round(struct submit *s)
 {
 	struct cli *cli = s->cli;
 	char begin[32];
-	int status;
+	int status, minutes;
 
 	cli->connect_us = s->chain.later > 0 ? REACH_AGAIN_US : REACH_US;
 	status = cli_connect(cli, cli->connect_us);
@@ -241,10 +256,10 @@ int submit_later_round(struct submit *s)
 		mail_end(s, cli->error.text);
 	if (status != LOOK_LATER)
 		return status;
-	(void)snprintf(begin, sizeof(begin), "now+%dminutes", s->chain.later <= SOON_ROUNDS ? 15 : 60);
-	cli_say(cli, "the stack can't be checked yet: trying again in %s minutes",
-		s->chain.later <= SOON_ROUNDS ? "15" : "60");
-	status = submit_next(s, "", begin);
+	minutes = s->chain.later <= SOON_ROUNDS ? 15 : 60;
+	(void)snprintf(begin, sizeof(begin), "now+%dminutes", minutes);
+	cli_say(cli, "the stack can't be checked yet: trying again in %d minutes", minutes);
+	status = submit_followup(s, "", begin);
 	if (status != CLI_YES)
 		submit_broke(s);
 	return status;
