@@ -13,15 +13,21 @@ JOBSTACK_BEGIN
 
 /* ------------------------------------------------------------------------------------------------------ recovery */
 
-/* Takes back what the worker number WORKER of STACK holds, if it is still at SEQ (as jobstack_workers gave it).  Each
- * entry without an outcome gets LOST with CAUSE and REASON, and is ready again, or dead after the stack's max_losses.
- * Call it only if the worker is known to be dead.  Returns 1 if the worker is not at SEQ any more, or has ended. *TAKEN
- * (may be NULL) gets the number of entries taken back. */
-int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
-		     enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error);
+/* A worker as it was seen: its number, and the seq that its row had (struct jobstack_worker_row).  Numbers of different
+ * kinds stand in structs, so that no caller can swap them.  This struct never changes. */
+struct jobstack_seen {
+	uint64_t worker, seq;
+};
+
+/* Takes back what the worker that was SEEN in STACK holds, if its seq is still the same.  Each entry without an outcome
+ * gets LOST with CAUSE and REASON, and is ready again, or dead after the stack's max_losses. Call it only if the worker
+ * is known to be dead.  Returns 1 if the seq is another one, or the worker has ended. *TAKEN (may be NULL) gets the
+ * number of entries taken back. */
+int jobstack_recover(struct jobstack *handle, const char *stack, struct jobstack_seen seen, enum jobstack_cause cause,
+		     const char *reason, uint64_t *taken, struct jobstack_error *error);
 
 /* The same for a caller who has the worker's TOKEN and knows that it is dead: its parent, or the worker itself.  It
- * works at any SEQ, also while a last step of the worker is still under way.  Returns 1 if the worker has ended, or the
+ * works at any seq, also while a last step of the worker is still under way.  Returns 1 if the worker has ended, or the
  * number now belongs to another worker. */
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
 			 enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error);
@@ -32,11 +38,11 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
 int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_run, uint64_t *worker, uint64_t *taken,
 			  struct jobstack_error *error);
 
-/* Records what is known of the worker number WORKER but is no proof of its death ("node failed (n3)").
- * jobstack_workers reports it until the worker moves.  At most some 230 bytes are kept.  Returns 1 if the worker is not
- * at SEQ any more, or has ended. */
-int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
-		     enum jobstack_cause cause, const char *suspicion, struct jobstack_error *error);
+/* Records what is known of the worker that was SEEN but is no proof of its death ("node failed (n3)").
+ * jobstack_workers reports it until the worker moves.  At most some 230 bytes are kept.  Returns 1 if the seq
+ * is another one, or the worker has ended. */
+int jobstack_suspect(struct jobstack *handle, const char *stack, struct jobstack_seen seen, enum jobstack_cause cause,
+		     const char *suspicion, struct jobstack_error *error);
 
 /* Lets many programs share a question to somebody else (Slurm): one of them asks it, and all use its answer.  QUESTION
  * is a line of at most 200 bytes that says all that the answer depends on.
@@ -60,13 +66,18 @@ int jobstack_unanswered(struct jobstack *handle, const char *question, const cha
 
 #define JOBSTACK_KILL_REASON 96 /* size of "killed by NAME", with the NUL */
 
-/* Asks the worker number WORKER, a jobstack-worker, to kill the command of ATTEMPT of ENTRY.  The worker learns of it
+/* An attempt that a worker holds.  This struct never changes. */
+struct jobstack_held {
+	uint64_t worker, entry;
+	uint32_t attempt;
+};
+
+/* Asks the worker of HELD, a jobstack-worker, to kill the command of that attempt.  The worker learns of it
  * with its next heartbeat, or within half a second while its steps follow each other quickly.  It then closes the entry
  * as FAILED and fatal, with the reason "killed by USER" (the handle's os_user).  If the worker dies before, recovery
  * does the same.  It can be repeated.  Returns 1, and nothing is stored, if that worker does not hold the attempt (any
  * more), is a script's pop, or has too many such requests.  Errors: EMISSING (there is no such stack), ENODB. */
-int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t entry, uint32_t attempt,
-		  struct jobstack_error *error);
+int jobstack_kill(struct jobstack *handle, const char *stack, struct jobstack_held held, struct jobstack_error *error);
 
 /* Whether KILLS, of a step's report, asks for the end of this attempt: 1, and REASON is what to close it with; or 0. */
 int jobstack_kill_wanted(const char *kills, uint64_t entry, uint32_t attempt, char reason[JOBSTACK_KILL_REASON]);

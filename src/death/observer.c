@@ -165,7 +165,8 @@ static int recover_worker(const struct js_round *round, const struct js_suspect 
 	int status = check_stop(round);
 
 	if (status == 0 && !round->options->dry_run)
-		status = jobstack_recover(round->handle, s->stack, s->worker, s->seq,
+		status = jobstack_recover(round->handle, s->stack,
+					  (struct jobstack_seen){.worker = s->worker, .seq = s->seq},
 					  s->cause != JOBSTACK_CAUSE_NONE ? s->cause : JOBSTACK_CAUSE_WORKER, s->reason,
 					  &taken, round->error);
 	if (status == JOBSTACK_NOTHING || (status == 0 && !is_of_round(round, s)))
@@ -188,7 +189,8 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 	}
 	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
 		return 0;
-	status = jobstack_suspect(round->handle, s->stack, s->worker, s->seq, s->cause, s->hint, round->error);
+	status = jobstack_suspect(round->handle, s->stack, (struct jobstack_seen){.worker = s->worker, .seq = s->seq},
+				  s->cause, s->hint, round->error);
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 

@@ -60,14 +60,14 @@ void js_closed_take_sql(struct js_sql *sql, uint64_t worker)
 }
 
 /* The row has the seq of the step, so its key is new.  If both lists are empty, no row is inserted. */
-void js_closed_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
+void js_closed_store_sql(struct js_sql *sql, const struct js_stack *stack, struct jobstack_seen worker,
 			 const struct js_closed_list *list, int older)
 {
 	const struct js_buf *text = &list->text;
 
 	sql->text.failed |= text->failed;
-	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) SELECT %u,%u,%u,", stack_id,
-		   worker, seq);
+	js_sql_add(sql, "INSERT INTO closed(stack_id,worker_id,seq,oldest,newest,list) SELECT %u,%u,%u,", stack->id,
+		   worker.worker, worker.seq);
 	js_sql_add(sql, older ? "IF(@js_closed IS NULL,%u," : "%u,", list->oldest);
 	if (older)
 		js_sql_add(sql, "LEAST(@js_oldest,%u)),", list->oldest);

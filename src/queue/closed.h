@@ -35,7 +35,7 @@ void js_closed_write(struct js_buf *text, const struct jobstack_outcome *outcome
  * locks the row and remembers the list.  The change itself sets the column to NULL, and js_closed_store_sql follows. */
 void js_closed_take_sql(struct js_sql *sql, uint64_t worker);
 
-/* Adds the statement that stores LIST in the table `closed`, for the step of WORKER whose seq becomes SEQ.  It must
+/* Adds the statement that stores LIST in the table `closed`, for the step with which WORKER gets this seq.  It must
  * follow the step's fence.  With OLDER, behind the list that js_closed_take_sql has remembered. */
-void js_closed_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
+void js_closed_store_sql(struct js_sql *sql, const struct js_stack *stack, struct jobstack_seen worker,
 			 const struct js_closed_list *list, int older);

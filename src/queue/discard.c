@@ -34,7 +34,7 @@ static void take_held(void *ctx, const struct js_row *row)
 
 /* Removes one piece, of at most MOST entries, of what push ID holds, with its entries and names.  Returns
  * JOBSTACK_NOTHING if the push holds nothing more. */
-static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t most,
+static int discard_piece(struct jobstack *handle, const struct js_stack *stack, uint64_t id, uint64_t most,
 			 struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -45,7 +45,7 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	JS_TRY(js_handle_ask(handle, take_held, &h, error,
 			     "SELECT pos,lo,hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u ORDER BY "
 			     "`rank`,pos LIMIT 1",
-			     stack, id));
+			     stack->id, id));
 	if (h.pos == 0)
 		return JOBSTACK_NOTHING;
 	/* off the end that a pop would move, since the key has the other one */
@@ -54,32 +54,32 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 	hi = lo + n - 1;
 	rest = h.pos < 0 ? (struct held){h.pos, h.lo, lo - 1} : (struct held){h.pos, hi + 1, h.hi};
 	/* the stack first, as the naming of entries does: these must not get names while they are removed */
-	js_stack_lock_sql(&sql, stack);
+	js_stack_lock_sql(&sql, stack->id);
 	for (int of_span = 0; of_span < 2; of_span++) {
 		js_sql_add(&sql, rest.lo > rest.hi ? "DELETE FROM " : "UPDATE ");
 		js_sql_add(&sql, of_span ? "span" : "push_range");
 		if (rest.lo <= rest.hi)
 			js_sql_add(&sql, " SET lo=%u,hi=%u", rest.lo, rest.hi);
-		js_sql_add(&sql, " WHERE stack_id=%u AND lo=%u AND hi=%u", stack, h.lo, h.hi);
+		js_sql_add(&sql, " WHERE stack_id=%u AND lo=%u AND hi=%u", stack->id, h.lo, h.hi);
 		js_sql_add(&sql, of_span ? " AND class=2 AND push_id=%u AND pos=%d;" : " AND push_id=%u;", id, h.pos);
 	}
 	js_sql_guard(&sql, 1);
 	/* the piece has exactly N rows: a statement that stops there does not read the next row, which may belong to a
 	 * load whose client is frozen, and be locked */
-	js_sql_stmt(&sql, "DELETE n" NAMES_OF_PIECE, stack, lo, hi, n, stack);
+	js_sql_stmt(&sql, "DELETE n" NAMES_OF_PIECE, stack->id, lo, hi, n, stack->id);
 	/* a name can belong to another entry, so how many there are is not known: none may be left */
 	js_sql_stmt(&sql, "SET @js_n=NULL");
-	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_n" NAMES_OF_PIECE, stack, lo, hi, n, stack);
+	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_n" NAMES_OF_PIECE, stack->id, lo, hi, n, stack->id);
 	js_sql_only(&sql, JS_SQL_BLOCKS);
 	js_sql_stmt(&sql, "SET @js_sum=@js_sum+@js_n");
 	js_sql_stmt(&sql,
 		    "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id LIMIT %u",
-		    stack, lo, hi, n);
+		    stack->id, lo, hi, n);
 	js_sql_count(&sql, n);
 	/* a removed name may have been pushed again meanwhile, by a push without --unique that left the row to these
 	 * entries: the next unique push names all later entries again */
 	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-%u,named=COALESCE(LEAST(named,%u),named) WHERE stack_id=%u",
-		    n, lo - 1, stack);
+		    n, lo - 1, stack->id);
 	js_sql_count(&sql, 1);
 	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u",
 		    id); /* shows that the removal goes on */
@@ -88,7 +88,7 @@ static int discard_piece(struct jobstack *handle, uint64_t stack, uint64_t id, u
 }
 
 /* A piece that took long makes the next one smaller: while it runs, its transaction locks the stack's row. */
-int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
+int js_discard_held(struct jobstack *handle, const struct js_stack *stack, uint64_t id, struct jobstack_error *error)
 {
 	uint64_t most = PIECE_MOST;
 	int status = 0;
@@ -106,7 +106,7 @@ int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
-int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us,
+int js_discard_dead(struct jobstack *handle, const struct js_stack *stack, uint64_t id, uint64_t seq, int64_t beat_us,
 		    struct jobstack_error *error)
 {
 	int status = js_handle_change(handle, 1, NULL, error,
@@ -121,7 +121,8 @@ int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64
 
 /* Without ONLY_SILENT the row may have ended already: by a try whose reply was lost, or by a removal that was
  * interrupted. */
-int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error)
+int js_discard(struct jobstack *handle, const struct js_stack *stack, uint64_t id, int only_silent,
+	       struct jobstack_error *error)
 {
 	int status = js_handle_change(handle, 1, NULL, error,
 				      "UPDATE push SET ended=UTC_TIMESTAMP(6),beat=UTC_TIMESTAMP(6) WHERE push_id=%u "
@@ -134,7 +135,7 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 	return status == 0 ? js_discard_held(handle, stack, id, error) : status;
 }
 
-int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
+int js_discard_abandoned(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error)
 {
 	/* an atomic push that died: one that has been silent for long, or one whose removal was interrupted.  If
 	 * another process is removing it now, this push need not wait for that */
@@ -146,7 +147,7 @@ int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstac
 
 	for (int ended = 0; ended < 2; ended++)
 		for (uint64_t id = 0; id != UINT64_MAX;) {
-			JS_TRY(js_handle_ask_number(handle, &id, error, find[ended], stack,
+			JS_TRY(js_handle_ask_number(handle, &id, error, find[ended], stack->id,
 						    (uint64_t)JS_DISCARD_MINUTES));
 			if (id != UINT64_MAX)
 				JS_TRY(js_discard(handle, stack, id, !ended, error));

@@ -157,7 +157,7 @@ static const char *describe_holder(struct js_pushing *p, struct holder *h, char 
  * it moves at this moment, it keeps its entries, and the caller looks again. */
 static int end_holder(struct js_pushing *p, const struct holder *h, struct jobstack_error *error)
 {
-	int status = js_discard_dead(p->handle, p->stack.id, h->id, h->seq, h->beat_us, error);
+	int status = js_discard_dead(p->handle, &p->stack, h->id, h->seq, h->beat_us, error);
 
 	if (status == 0)
 		js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
@@ -176,7 +176,7 @@ int js_held_names_wait(struct js_pushing *p, uint64_t holder, uint64_t held, str
 	for (unsigned looks = 0;; looks++) {
 		JS_TRY(look_at_holder(p, &h, error));
 		if (!h.found || h.ended)
-			return js_discard_held(p->handle, p->stack.id, holder, error);
+			return js_discard_held(p->handle, &p->stack, holder, error);
 		now = js_clock_mono_us();
 		if (now - h.alive_us >= dead_us)
 			return end_holder(p, &h, error);

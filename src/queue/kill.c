@@ -86,8 +86,7 @@ size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome
 /* One UPDATE with all its conditions: the worker lives and holds the attempt, which has not ended, and the column has
  * space for one more.  A second request for the same attempt changes nothing.  What is left of the name of who asks
  * can't be taken for a part of the list: it has no comma and no control character. */
-int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t entry, uint32_t attempt,
-		  struct jobstack_error *error)
+int jobstack_kill(struct jobstack *handle, const char *stack, struct jobstack_held held, struct jobstack_error *error)
 {
 	char key[48], name[BY_MAX + 1], id[JS_IDS_WIDTH];
 	struct js_stack s;
@@ -97,8 +96,8 @@ int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, u
 	for (char *c = name; *c != '\0'; c++)
 		if ((unsigned char)*c <= ' ' || *c == ',' || *c == 127)
 			*c = '?';
-	(void)snprintf(key, sizeof(key), KEY, entry, attempt);
-	js_span_write_ids(id, &entry, 1);
+	(void)snprintf(key, sizeof(key), KEY, held.entry, held.attempt);
+	js_span_write_ids(id, &held.entry, 1);
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	status = js_handle_change(
 		handle, 1, NULL, error,
@@ -108,8 +107,9 @@ int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, u
 		"EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u AND c.worker_id=%u AND c.attempt=%u AND "
 		"IF(c.ids IS NULL,%u BETWEEN c.lo AND c.hi,LOCATE(%x,c.ids)>0)) AND NOT EXISTS(SELECT 1 FROM attempt "
 		"WHERE stack_id=%u AND entry_id=%u AND attempt=%u)",
-		(const char *)key, (const char *)key, (const char *)name, worker, s.id,
-		(uint64_t)(JS_KILLS_MAX - sizeof(key) - JOBSTACK_KILL_REASON), s.id, worker, (uint64_t)attempt, entry,
-		(const void *)id, sizeof(id), s.id, entry, (uint64_t)attempt);
+		(const char *)key, (const char *)key, (const char *)name, held.worker, s.id,
+		(uint64_t)(JS_KILLS_MAX - sizeof(key) - JOBSTACK_KILL_REASON), s.id, held.worker,
+		(uint64_t)held.attempt, held.entry, (const void *)id, sizeof(id), s.id, held.entry,
+		(uint64_t)held.attempt);
 	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 }

@@ -49,7 +49,7 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	JS_TRY(js_stack_make(p->handle, p->stack_name, p->options, &p->stack, error));
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack_name, error);
-	JS_TRY(js_discard_abandoned(p->handle, p->stack.id, error));
+	JS_TRY(js_discard_abandoned(p->handle, &p->stack, error));
 	JS_TRY(set_policy(p, error));
 	if (p->options->unique)
 		JS_TRY(js_unique_complete(p, error));
@@ -250,7 +250,7 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 		if (status == 0)
 			js_push_unlock(p);
 	} else if (p->begun && p->options->atomic) {
-		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0) {
+		if (js_discard(p->handle, &p->stack, p->push_id, 0, NULL) == 0) {
 			p->result.pushed = 0;
 			js_push_unlock(p);
 		}

@@ -90,15 +90,16 @@ int js_held_names_wait(struct js_pushing *p, uint64_t holder, uint64_t held, str
 
 /* Ends push ID of a stack (ONLY_SILENT: if it has been silent for that long and has not ended), and removes what it
  * holds. */
-int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error);
+int js_discard(struct jobstack *handle, const struct js_stack *stack, uint64_t id, int only_silent,
+	       struct jobstack_error *error);
 
 /* Ends push ID, which was found dead, if it has not moved since its row had SEQ and BEAT_US (else JOBSTACK_NOTHING),
  * and removes what it holds. */
-int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us,
+int js_discard_dead(struct jobstack *handle, const struct js_stack *stack, uint64_t id, uint64_t seq, int64_t beat_us,
 		    struct jobstack_error *error);
 
 /* Removes what push ID, which has ended, still holds. */
-int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error);
+int js_discard_held(struct jobstack *handle, const struct js_stack *stack, uint64_t id, struct jobstack_error *error);
 
 /* Does js_discard for every atomic push of the stack that was abandoned. */
-int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error);
+int js_discard_abandoned(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error);

@@ -66,10 +66,10 @@ static int recover_lost_worker(struct jobstack *handle, const char *stack, const
 	return status;
 }
 
-int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
-		     enum jobstack_cause cause, const char *reason, uint64_t *taken, struct jobstack_error *error)
+int jobstack_recover(struct jobstack *handle, const char *stack, struct jobstack_seen seen, enum jobstack_cause cause,
+		     const char *reason, uint64_t *taken, struct jobstack_error *error)
 {
-	const struct lost_worker who = {worker, seq, NULL, cause};
+	const struct lost_worker who = {seen.worker, seen.seq, NULL, cause};
 
 	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
@@ -86,27 +86,27 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
  * other.  Its counts go from the stack's row back to its own, since its end will add them again.  The new token is
  * ours: nobody else can take a step in this worker's name.  slots=0 marks the row for others (js_worker_skip): of two
  * claims that hold the same entry, that of a worker which never ended counts. */
-static int reopen_worker(struct jobstack *handle, uint64_t stack, uint64_t worker, const unsigned char token[16],
-			 struct jobstack_error *error)
+static int reopen_worker(struct jobstack *handle, const struct js_stack *stack, uint64_t worker,
+			 const unsigned char token[16], struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status, lost;
 
-	js_stack_lock_sql(&sql, stack);
+	js_stack_lock_sql(&sql, stack->id);
 	js_sql_stmt(&sql,
 		    "INSERT IGNORE INTO worker(worker_id,token,stack_id,kind,started,beat,ended,lease_us,slots) "
 		    "VALUES(%u,%k,%u,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,0)",
-		    worker, token, stack);
+		    worker, token, stack->id);
 	js_sql_must(&sql,
 		    "UPDATE worker SET ended=NULL,slots=0,seq=seq+1,token=%k,cause=NULL,reason=NULL,kills=NULL WHERE "
 		    "worker_id=%u AND "
 		    "stack_id=%u AND ended IS NOT NULL",
-		    token, worker, stack);
+		    token, worker, stack->id);
 	js_sql_stmt(
 		&sql,
 		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
 		worker);
-	js_sql_must(&sql, "UPDATE stack SET done=done-@js_lo,dead=dead-@js_hi WHERE stack_id=%u", stack);
+	js_sql_must(&sql, "UPDATE stack SET done=done-@js_lo,dead=dead-@js_hi WHERE stack_id=%u", stack->id);
 	status = js_db_commit(handle->db, &sql, &lost, error);
 	return status == JS_DB_GUARD ? (lost ? 0 : JOBSTACK_NOTHING) : status;
 }
@@ -138,14 +138,14 @@ int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_ru
 					    stack, who.worker - 1, who.worker);
 	js_file_random(token, sizeof(token));
 	JS_TRY(js_stack_find(handle, stack, &s, error));
-	status = reopen_worker(handle, s.id, who.worker, token, error);
+	status = reopen_worker(handle, &s, who.worker, token, error);
 	JS_THEN(status,
 		recover_lost_worker(handle, stack, &who, "it had ended before, and left a claim behind", taken, error));
 	return status < 0 ? status : 0; /* 1: somebody else was faster */
 }
 
-int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq,
-		     enum jobstack_cause cause, const char *suspicion, struct jobstack_error *error)
+int jobstack_suspect(struct jobstack *handle, const char *stack, struct jobstack_seen seen, enum jobstack_cause cause,
+		     const char *suspicion, struct jobstack_error *error)
 {
 	struct js_stack s;
 	char text[256];
@@ -153,10 +153,10 @@ int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker
 
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	/* the seq goes with it: once the worker has moved, it says nothing any more */
-	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", seq, suspicion);
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", seen.seq, suspicion);
 	status = js_handle_change(
 		handle, 1, NULL, error,
 		"UPDATE worker SET cause=%u,reason=%s WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
-		(uint64_t)cause, (const char *)text, worker, s.id, seq);
+		(uint64_t)cause, (const char *)text, seen.worker, s.id, seen.seq);
 	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 }

@@ -220,7 +220,8 @@ static void step_fence_sql(struct stepping *s)
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
 	if (closed->len > 0 && !list_fits_row(s))
-		js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, moves);
+		js_closed_store_sql(sql, &w->stack, (struct jobstack_seen){.worker = w->id, .seq = w->seq + 1},
+				    &s->closed, moves);
 	sql->text.failed |= closed->failed;
 }
 

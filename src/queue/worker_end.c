@@ -36,7 +36,7 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");
 	js_sql_guard(sql, 1);
-	js_closed_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
+	js_closed_store_sql(sql, &w->stack, (struct jobstack_seen){.worker = w->id, .seq = w->seq + 1}, &closed, 1);
 	js_buf_free(&closed.text);
 	js_claim_close_sql(closing, sql);
 	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be

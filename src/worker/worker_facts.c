@@ -111,6 +111,8 @@ int facts_store(struct facts *f, struct jobstack_worker *worker, const struct jo
 	int status = store_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number);
 
 	for (size_t i = 0; i < n && status == 0; i++) {
+		if (i > 0 && o[i].program == o[i - 1].program && o[i].mount == o[i - 1].mount)
+			continue; /* most outcomes of a step have the same facts */
 		status = store_fact(f, worker, JOBSTACK_FACT_PROGRAM, o[i].program);
 		JS_THEN(status, store_fact(f, worker, JOBSTACK_FACT_MOUNT, o[i].mount));
 	}

@@ -209,8 +209,8 @@ static inline int do_end(struct rival *r)
 
 static inline int do_recover(struct rival *r)
 {
-	return jobstack_recover(r->handle, r->stack, r->id, r->seq, JOBSTACK_CAUSE_WORKER, "silent", &r->taken,
-				&r->error);
+	return jobstack_recover(r->handle, r->stack, (struct jobstack_seen){r->id, r->seq}, JOBSTACK_CAUSE_WORKER,
+				"silent", &r->taken, &r->error);
 }
 
 static inline int do_pop(struct rival *r)

@@ -142,7 +142,8 @@ static void heartbeats(void **state)
 	OK(jobstack_heartbeat(w, running, 2, &next, &e));
 	assert_true(jobstack_worker_deadline_us(w) >= deadline + 1000000);
 	OK(jobstack_workers(h, "beat", take_worker, NULL, &e));
-	OK(jobstack_recover(h, "beat", seen_worker, seen_seq, JOBSTACK_CAUSE_WORKER, "gone", NULL, &e));
+	OK(jobstack_recover(h, "beat", (struct jobstack_seen){seen_worker, seen_seq}, JOBSTACK_CAUSE_WORKER, "gone",
+			    NULL, &e));
 	while (jobstack_now_us() < next)
 		(void)nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
 	GIVES(JOBSTACK_NOTHING, jobstack_heartbeat(w, NULL, 0, NULL, &e));

@@ -335,12 +335,13 @@ static void kills(void **state)
 	OK(take_step(w, NULL, 0, 12, &b, &report, &e));
 	assert_true(b.count == 12 && report.kills == NULL);
 	jobstack_batch_free(&b);
-	OK(jobstack_kill(h, "kills", id, 12, 1, &e));
-	OK(jobstack_kill(h, "kills", id, 12, 1, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 13, 1, &e)); /* not claimed; another attempt; nobody */
-	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 12, 2, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id + 1, 12, 1, &e));
-	GIVES(JOBSTACK_EMISSING, jobstack_kill(h, "nowhere", id, 12, 1, &e));
+	OK(jobstack_kill(h, "kills", (struct jobstack_held){id, 12, 1}, &e));
+	OK(jobstack_kill(h, "kills", (struct jobstack_held){id, 12, 1}, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", (struct jobstack_held){id, 13, 1},
+					      &e)); /* not claimed; another attempt; nobody */
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", (struct jobstack_held){id, 12, 2}, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", (struct jobstack_held){id + 1, 12, 1}, &e));
+	GIVES(JOBSTACK_EMISSING, jobstack_kill(h, "nowhere", (struct jobstack_held){id, 12, 1}, &e));
 	OK(take_step(w, NULL, 0, 0, NULL, &report, &e));
 	assert_true(jobstack_kill_wanted(report.kills, 12, 1, reason));
 	assert_string_equal(reason, "killed by ?");
@@ -352,19 +353,20 @@ static void kills(void **state)
 	o.reason = reason;
 	OK(take_step(w, &o, 1, 350, &b, &report, &e));
 	jobstack_batch_free(&b);
-	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 12, 1, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", (struct jobstack_held){id, 12, 1}, &e));
 	OK(take_step(w, NULL, 0, 0, NULL, &report, &e));
 	assert_null(report.kills);
 	/* no more than fit; and a recovery kills them all */
 	for (uint64_t i = 13; i <= 362; i++)
-		many += jobstack_kill(h, "kills", id, i, 1, &e) == 0;
+		many += jobstack_kill(h, "kills", (struct jobstack_held){id, i, 1}, &e) == 0;
 	assert_in_range(many, 20, 349);
 	seen_seq = 0;
 	OK(jobstack_workers(h, "kills", take_worker, NULL, &e));
-	OK(jobstack_recover(h, "kills", id, seen_seq, JOBSTACK_CAUSE_WORKER, "the test says so", &taken, &e));
+	OK(jobstack_recover(h, "kills", (struct jobstack_seen){id, seen_seq}, JOBSTACK_CAUSE_WORKER, "the test says so",
+			    &taken, &e));
 	look("kills");
 	assert_true(taken == 361 && st.dead == many + 1 && st.ready == 400 - st.dead);
-	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 1, 1, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", (struct jobstack_held){id, 1, 1}, &e));
 	f.limit = 2;
 	f.states = JOBSTACK_IS_DEAD;
 	items_n = 0;
@@ -374,7 +376,8 @@ static void kills(void **state)
 	jobstack_worker_free(w);
 	/* a script's pop gets none */
 	OK(jobstack_pop(h, "kills", NULL, 1, &b, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", b.worker, jobstack_batch_entry(&b, 0)->entry, 2, &e));
+	GIVES(JOBSTACK_NOTHING,
+	      jobstack_kill(h, "kills", (struct jobstack_held){b.worker, jobstack_batch_entry(&b, 0)->entry, 2}, &e));
 	jobstack_batch_free(&b);
 }
 

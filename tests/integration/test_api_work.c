@@ -134,15 +134,16 @@ static void fence_and_recovery(void **state)
 	OK(take_step(w, NULL, 0, 2, &b, NULL, &e));
 	OK(jobstack_workers(h, "fence", take_worker, NULL, &e));
 	assert_true(seen_worker == jobstack_worker_id(w) && seen_seq == 1);
-	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, JOBSTACK_CAUSE_WORKER, "guess",
-						 &taken, &e)); /* it moved */
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", (struct jobstack_seen){seen_worker, seen_seq + 1},
+						 JOBSTACK_CAUSE_WORKER, "guess", &taken, &e)); /* it moved */
 	OK(take_step(w, &o, 1, 0, NULL, NULL, &e));
-	GIVES(JOBSTACK_NOTHING,
-	      jobstack_recover(h, "fence", seen_worker, seen_seq, JOBSTACK_CAUSE_WORKER, "too late", &taken, &e));
-	OK(jobstack_recover(h, "fence", seen_worker, seen_seq + 1, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", (struct jobstack_seen){seen_worker, seen_seq},
+						 JOBSTACK_CAUSE_WORKER, "too late", &taken, &e));
+	OK(jobstack_recover(h, "fence", (struct jobstack_seen){seen_worker, seen_seq + 1}, JOBSTACK_CAUSE_WORKER,
+			    "silent", &taken, &e));
 	assert_true(taken == 1);
-	GIVES(JOBSTACK_NOTHING,
-	      jobstack_recover(h, "fence", seen_worker, seen_seq + 1, JOBSTACK_CAUSE_WORKER, "twice", &taken, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", (struct jobstack_seen){seen_worker, seen_seq + 1},
+						 JOBSTACK_CAUSE_WORKER, "twice", &taken, &e));
 	/* the zombie: nothing it does counts */
 	o = outcome(2, 1, JOBSTACK_DONE, 0);
 	GIVES(JOBSTACK_NOTHING, take_step(w, &o, 1, 1, &c, NULL, &e));
@@ -157,7 +158,8 @@ static void fence_and_recovery(void **state)
 	OK(take_step(other, NULL, 0, 10, &b, NULL, &e));
 	assert_true(b.count == 1 && jobstack_batch_entry(&b, 0)->entry == 2 &&
 		    jobstack_batch_entry(&b, 0)->attempt == 2 && jobstack_batch_entry(&b, 0)->losses == 1);
-	OK(jobstack_recover(h, "fence", jobstack_worker_id(other), 1, JOBSTACK_CAUSE_WORKER, "again", &taken, &e));
+	OK(jobstack_recover(h, "fence", (struct jobstack_seen){jobstack_worker_id(other), 1}, JOBSTACK_CAUSE_WORKER,
+			    "again", &taken, &e));
 	jobstack_worker_free(other);
 	jobstack_batch_free(&b);
 	look("fence");
@@ -185,7 +187,8 @@ static void partly_given_back(void **state)
 	OK(jobstack_worker_begin(h, "part", NULL, &other, &e));
 	OK(take_step(other, NULL, 0, 4, &c, NULL, &e));
 	assert_true(c.count == 2);
-	OK(jobstack_recover(h, "part", jobstack_worker_id(w), 2, JOBSTACK_CAUSE_WORKER, "dead", &taken, &e));
+	OK(jobstack_recover(h, "part", (struct jobstack_seen){jobstack_worker_id(w), 2}, JOBSTACK_CAUSE_WORKER, "dead",
+			    &taken, &e));
 	assert_true(taken == 2);
 	look("part");
 	assert_true(st.ready == 2 && st.running == 2);
@@ -463,7 +466,8 @@ static void requeue_below_zero(void **state)
 			       0);
 		OK(jobstack_close(h, stack, o, 1, NULL, &e));
 		jobstack_batch_free(&b);
-		OK(jobstack_recover(h, stack, jobstack_worker_id(dead), 1, JOBSTACK_CAUSE_WORKER, "gone", NULL, &e));
+		OK(jobstack_recover(h, stack, (struct jobstack_seen){jobstack_worker_id(dead), 1},
+				    JOBSTACK_CAUSE_WORKER, "gone", NULL, &e));
 		OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, "over", &e));
 		look(stack);
 		assert_true(st.done == 1 && st.dead == 0 && st.ready == 7 && st.workers == 0);

@@ -162,7 +162,8 @@ static void too_late(void **state)
 	(void)state;
 	g->o[2].verdict = JOBSTACK_UNSTARTED;
 	OK(jobstack_workers(h, "late", take_seq, &seq, &e));
-	OK(jobstack_recover(h, "late", g->id, seq, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
+	OK(jobstack_recover(h, "late", (struct jobstack_seen){g->id, seq}, JOBSTACK_CAUSE_WORKER, "silent", &taken,
+			    &e));
 	assert_true(taken == 3);
 	GIVES(1, REPLAY(g, 0, 3, NULL));
 	for (size_t i = 0; i < 3; i++)

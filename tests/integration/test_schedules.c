@@ -459,7 +459,8 @@ static void states_under_work(void **state)
 		w.outcome[0].fatal = 1;
 		w.n = 1;
 		OK(do_end(&w));
-		OK(jobstack_recover(h, name[s], v.id, 2, JOBSTACK_CAUSE_WORKER, "gone", &v.taken, &e));
+		OK(jobstack_recover(h, name[s], (struct jobstack_seen){v.id, 2}, JOBSTACK_CAUSE_WORKER, "gone",
+				    &v.taken, &e));
 		assert_true(v.taken == 2);
 		audit(name[s], 17 + (pushes == 0), 0, 2, 1);
 		over(&w);

@@ -186,9 +186,10 @@ static void workers_ahead(void **state)
 	ended.k = 1;
 	GIVES(JOBSTACK_ECONFLICT, do_step(&ended));
 	assert_true(digest() == before);
-	OK(jobstack_recover(h, "ahead", w.id, 1, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
+	OK(jobstack_recover(h, "ahead", (struct jobstack_seen){w.id, 1}, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
 	assert_true(taken == 4);
-	OK(jobstack_recover(h, "ahead", ended.id, 1, JOBSTACK_CAUSE_WORKER, "silent", &taken, &e));
+	OK(jobstack_recover(h, "ahead", (struct jobstack_seen){ended.id, 1}, JOBSTACK_CAUSE_WORKER, "silent", &taken,
+			    &e));
 	assert_true(taken == 2);
 	audit("ahead", 12, 0, 0, 0);
 	work_off("ahead");

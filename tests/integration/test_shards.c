@@ -194,8 +194,8 @@ static void lost_before(void **state)
 	OK(pop_from(dead, 0, 500, &b)); /* an interval of 500 that comes back */
 	assert_int_equal(b.count, 500);
 	jobstack_batch_free(&b);
-	OK(jobstack_recover(h, "lost", jobstack_worker_id(dead), dead->seq, JOBSTACK_CAUSE_WORKER, "for the test", NULL,
-			    &e));
+	OK(jobstack_recover(h, "lost", (struct jobstack_seen){jobstack_worker_id(dead), dead->seq},
+			    JOBSTACK_CAUSE_WORKER, "for the test", NULL, &e));
 	jobstack_worker_free(dead);
 	w = begin(h, "lost", &e);
 	assert_non_null(w);

@@ -169,16 +169,18 @@ static void suspicion(void **state)
 	struct js_observer *watch = watcher("words", 0);
 
 	(void)state;
-	GIVES(JOBSTACK_NOTHING,
-	      jobstack_suspect(h, "words", jobstack_worker_id(w), 7, JOBSTACK_CAUSE_NODE_FAILED, "too late", &e));
-	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, JOBSTACK_CAUSE_NODE_FAILED, "node failed (n3)", &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_suspect(h, "words", (struct jobstack_seen){jobstack_worker_id(w), 7},
+						 JOBSTACK_CAUSE_NODE_FAILED, "too late", &e));
+	OK(jobstack_suspect(h, "words", (struct jobstack_seen){jobstack_worker_id(w), 1}, JOBSTACK_CAUSE_NODE_FAILED,
+			    "node failed (n3)", &e));
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_memory_equal(reason, "node failed (n3): silent for ", 29);
 	assert_null(strstr(reason, "longer"));
 	jobstack_worker_free(w);
 	told_n = 0;
 	w = worker("words", LEASE_US);
-	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, JOBSTACK_CAUSE_NODE_FAILED, "node failed (n3)", &e));
+	OK(jobstack_suspect(h, "words", (struct jobstack_seen){jobstack_worker_id(w), 1}, JOBSTACK_CAUSE_NODE_FAILED,
+			    "node failed (n3)", &e));
 	OK(take_step(w, NULL, 0, 0, NULL, NULL, &e));
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_memory_equal(reason, "silent for ", 11);
