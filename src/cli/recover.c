@@ -164,8 +164,8 @@ static int watch_silent(struct cli_recovery *r, const struct js_observer_options
 
 struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run)
 {
-	return (struct js_observer_options){.tell = tell,
-					    .tell_ctx = ctx,
+	return (struct js_observer_options){.report = tell,
+					    .report_ctx = ctx,
 					    .stop = &cli_stop,
 					    .module_dir = getenv("JOBSTACK_MODULE_DIR"),
 					    .cluster = getenv("SLURM_CLUSTER_NAME"),

@@ -23,27 +23,28 @@ struct js_budget {
 	int64_t every_us;    /* the least time between two questions */
 };
 
-/* The right to ask about all the user's jobs.  WHAT is "jobs", or "jobs, by commands" for programs without the Slurm
- * plugin: these have a right of their own, so that they never delay the others. */
-struct js_permit {
+/* A reservation of the next question about all the user's jobs.  WHAT is "jobs", or "jobs, by commands" for programs
+ * without the Slurm plugin: these have questions of their own, so that they never delay the others. */
+struct js_reservation {
 	const char *what;
 	int64_t age_us; /* since the last question; INT64_MAX: there was none, or it lies in the future */
 	char token[33];
 };
 
-/* Finds out whether it could be taken: 0; 1: it is not due; or a negative code.  Fills AGE_US, and changes nothing. The
- * cluster must be known. */
-int js_permit_look(const struct js_budget *budget, struct js_permit *permit, struct jobstack_error *error);
+/* Finds out whether a question is due.  Returns 0: it is; 1: it is not; or a negative code.  Fills AGE_US, and changes
+ * nothing.  The cluster must be known. */
+int js_budget_is_due(const struct js_budget *budget, struct js_reservation *reservation, struct jobstack_error *error);
 
-/* Takes it: 0, and the caller is to ask now; 1: others were quicker; or a negative code. */
-int js_permit_take(const struct js_budget *budget, struct js_permit *permit, struct jobstack_error *error);
+/* Reserves the question, and fills TOKEN.  Returns 0: the caller is to ask now; 1: another program was quicker; or a
+ * negative code. */
+int js_budget_reserve(const struct js_budget *budget, struct js_reservation *reservation, struct jobstack_error *error);
 
-/* Slurm did not answer the caller, which had taken it: others may ask in a quarter of the time. */
-void js_permit_fail(const struct js_budget *budget, const struct js_permit *permit);
+/* To be called if Slurm did not answer: other programs may ask after a quarter of the usual time. */
+void js_budget_release(const struct js_budget *budget, const struct js_reservation *reservation);
 
-/* How the cluster is set up, as of an hour ago at most: only the cluster's name and KillWait.  Another program's answer
- * is waited for, for some seconds.  Outside of a job it may be the answer of what only seems to be the same place, so
- * the name must be compared again.  0, or a negative code with ERROR: it is not known. */
+/* Fills CONF with the cluster's name and KillWait, as of an hour ago at most.  If another program is asking Slurm just
+ * now, waits some seconds for its answer.  Outside of a job the answer may come from a host that only looks like the
+ * same place, so the name must be compared again.  Returns 0, or a negative code with ERROR: it is not known. */
 int js_budget_conf(const struct js_budget *budget, struct js_slurm_conf *conf, struct jobstack_error *error);
 
 /* When the caller's own job begins and ends (-1: not known), as of VALID_US ago at most.  The rest of *JOB is not
@@ -51,9 +52,10 @@ int js_budget_conf(const struct js_budget *budget, struct js_slurm_conf *conf, s
 int js_budget_job(const struct js_budget *budget, const struct js_slurm_env *env, int64_t valid_us,
 		  struct js_slurm_job *job, struct jobstack_error *error);
 
-/* A stack's jobs: of user UID, by their names; JOB is the newest that is known, so that an answer from before it is not
- * used.  The rest is filled: how many wait or run, one of them in words ("": none), and the state of the newest that
- * has ended since JOB ("": Slurm does not know it, or not any more).  As of EVERY_US ago at most.  Results as above. */
+/* A stack's jobs.  Given are the stack, the user UID, and JOB, the newest job that is known: an answer from before it
+ * is not used.  Filled are: LIVE, how many jobs with the stack's name wait or run; QUEUED, one of them in words ("":
+ * there is none); and STATE of the newest that has ended since JOB ("": Slurm does not know it, or not any more).  The
+ * answer is EVERY_US old at most.  Results as above. */
 struct js_budget_stack {
 	const char *stack;
 	uint64_t uid, job;

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ENDING_US (2 * JS_SECOND_US) /* for the killed to go */
+#define ENDING_US (2 * JS_SECOND_US) /* how long killed processes may take to end */
 
 /* ------------------------------------------------------------------------------------------------- the processes */
 
@@ -36,7 +36,7 @@ static pid_t next_process(struct js_proc_walk *walk, pid_t *session)
 	return pid;
 }
 
-/* Returns whether the process PID runs, or may; PROC has what shows of it. */
+/* Returns whether the process PID runs, or may run.  Fills PROC with what can be seen of it. */
 static int may_process_run(pid_t pid, struct js_proc *proc)
 {
 	if (js_proc_read(pid, proc) == 0)
@@ -48,7 +48,7 @@ static int may_process_run(pid_t pid, struct js_proc *proc)
 
 /* ---------------------------------------------------------------------------------------------- the workers' own */
 
-/* Which process table we see. */
+/* Identifies the process table that we see: by host, boot and pid namespace (js_proc_space). */
 struct here {
 	char host[256], boot[64];
 };
@@ -60,8 +60,9 @@ static void find_process_space(struct here *here)
 	js_proc_space(here->boot);
 }
 
-/* Returns whether the worker's process is in the process table that we see: 1 it is, or may be hidden; 0 it is gone; -1
- * nobody can tell. */
+/* Returns whether the worker's process is in the process table that we see: 1: it is, or may be hidden; 0: it has
+ * ended; -1: that can't be seen from here.  A process with its number counts only if it started at the same time, since
+ * numbers are reused. */
 static int is_process_here(const struct js_suspect *s, const struct here *here)
 {
 	int64_t start;
@@ -73,8 +74,8 @@ static int is_process_here(const struct js_suspect *s, const struct here *here)
 	return start == s->pid_start || (start < 0 && kill((pid_t)s->pid, 0) != 0 && errno != ESRCH);
 }
 
-/* Returns whether another process has got its number: then the session of that number, if any, is the other process's.
- */
+/* Returns whether another process has the number of the worker's process.  Then a session of that number is not the
+ * worker's. */
 static int number_is_taken(const struct js_suspect *s)
 {
 	int64_t start = js_proc_start((pid_t)s->pid);
@@ -82,6 +83,7 @@ static int number_is_taken(const struct js_suspect *s)
 	return start >= 0 && start != s->pid_start;
 }
 
+/* Returns whether this user may kill the worker's commands, and sees all of them. */
 static int may_end(const struct js_suspect *s)
 {
 	return s->ours || geteuid() == 0;
@@ -111,12 +113,20 @@ static void read_origin(pid_t pid, struct origin *o)
 	js_buf_free(&env);
 }
 
+/* How a process belongs to a worker: not at all; probably, so nothing may be recovered yet; surely, so it may be
+ * killed. */
 enum tie { TIE_NONE, TIE_SEEN, TIE_SURE };
 
-/* Returns whether the process PID comes from a command of the worker, whose own process is gone.  SURE: it may be
- * killed; its environment has to say so.  The session alone is not enough, since the number of an empty session may
- * have been reused.  Outside of the session the environment is not enough unless the process is in the worker's cgroup,
- * too: a job of at(1) has the environment as well.  A process in another Slurm job was submitted. */
+/* Returns how the process PID belongs to the worker S, whose own process is gone:
+ *
+ *   session   environment   cgroup      tie
+ *   same      same          any         SURE
+ *   same      other         any         SEEN: the number of an empty session may have been reused
+ *   other     same          same        SURE
+ *   other     same          other       SEEN: a job of at(1) inherits the environment, too
+ *   other     other         any         NONE
+ *
+ * A process outside of the session that is in another Slurm job was submitted, so it is no part of the command. */
 static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
 {
 	int of_worker = o->pid == s->pid && o->start == (uint64_t)s->pid_start;
@@ -130,7 +140,8 @@ static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const str
 	return o->cgroup == js_proc_cgroup(pid) ? TIE_SURE : TIE_SEEN;
 }
 
-/* Looks at every process: is it a command of a worker whose own process is gone? */
+/* Notes for each worker whose own process is gone a process of its commands that still runs, preferably one that may be
+ * killed. */
 static int find_commands(struct js_suspects *all)
 {
 	struct js_proc_walk walk;
@@ -178,7 +189,7 @@ static size_t kill_commands(struct js_suspect *s, size_t *sent)
 			continue;
 		read_origin(pid, &origin);
 		if (js_proc_set_add(&all, pid, proc.parent, tie_of(s, pid, session, &origin) == TIE_SURE) != 0)
-			break; /* no memory: kill what was found; this is called again */
+			break; /* no memory: kills what was found; the caller repeats this */
 	}
 	js_proc_walk_end(&walk);
 	js_proc_set_mark_below(&all);
@@ -210,8 +221,8 @@ static void end_commands(struct js_suspect *s)
 
 /* --------------------------------------------------------------------------------------------------- the verdict */
 
-/* Finds what commands of dead workers have left.  Twice: one look could miss a process that starts a child and ends
- * just then. */
+/* Finds what commands of dead workers have left.  It looks twice: a single walk through /proc could miss a process that
+ * starts a child behind the walk's position and ends before the walk comes to it. */
 static int find_commands_twice(struct js_suspects *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
@@ -221,7 +232,7 @@ static int find_commands_twice(struct js_suspects *all)
 	return find_commands(all) != 0 || find_commands(all) != 0 ? -1 : 0;
 }
 
-/* The same, and kills what may be killed unless this is a DRY run. */
+/* Finds it, and kills what may be killed, unless this is a DRY run; then looks again. */
 static int find_and_end(struct js_suspects *all, int dry)
 {
 	int ended = 0;

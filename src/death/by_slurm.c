@@ -27,14 +27,15 @@
 #define SAME_START_US (2 * JS_SECOND_US)
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the clocks of Slurm, the database and this host may lie apart */
 
-/* The workers to ask about, and the answers; all arrays have N elements. */
-struct inquiry {
+/* A query to Slurm: the workers that it is about, and the answers.  All arrays have room for all workers of the round.
+ */
+struct query {
 	struct js_slurm_where where;
-	struct js_suspect **who;
-	uint32_t *ids; /* of the jobs, each once: first those of our user, then others */
-	struct js_slurm_job *jobs;
-	struct js_slurm_step *steps;
-	struct js_suspect **step_of;
+	struct js_suspect **who;     /* N of them */
+	uint32_t *ids;		     /* of the jobs, each once: first those of our user, then others */
+	struct js_slurm_job *jobs;   /* what Slurm says of each, JOBS_N of them; the first OURS are our user's */
+	struct js_slurm_step *steps; /* STEPS_N of them */
+	struct js_suspect **step_of; /* the worker of each step */
 	size_t n, ours, jobs_n, steps_n;
 };
 
@@ -55,7 +56,7 @@ static struct js_budget budget_of(const struct js_round *round, const struct js_
 				  .every_us = round->options->ask_every_us};
 }
 
-/* Learns whose jobs we can ask about, for the sake of N workers: 0, or 1 if that is not known. */
+/* Finds out the name of the cluster that we can ask, for the sake of N workers.  Returns 0, or 1 if it is not known. */
 static int find_cluster(const struct js_round *round, struct js_suspects *all, size_t n)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -75,14 +76,14 @@ static int find_cluster(const struct js_round *round, struct js_suspects *all, s
 	return status != 0;
 }
 
-/* Returns whether an answer of Slurm's may be about S. */
+/* Returns whether Slurm may be asked about S. */
 static int is_askable(const struct js_round *round, const struct js_suspect *s)
 {
 	return s->job != 0 && s->reason[0] == '\0' && !s->lives &&
 	       (round->options->all || s->silent_us > JS_OBSERVER_SILENT_US);
 }
 
-/* Returns whether S, in another user's job, is asked about by itself.  JOBS are the N that were chosen. */
+/* Returns whether a question about S, which is in another user's job, is asked.  JOBS are the *N jobs chosen so far. */
 static int is_chosen(const struct js_suspect *s, uint32_t jobs[OTHERS_MOST], size_t *n)
 {
 	size_t i = 0;
@@ -96,9 +97,10 @@ static int is_chosen(const struct js_suspect *s, uint32_t jobs[OTHERS_MOST], siz
 	return 1;
 }
 
-/* Chooses the workers in jobs of this cluster.  About jobs of other users Slurm is asked one by one, so only about some
- * of them, beginning anywhere. */
-static void choose_jobs(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
+/* Chooses the workers in jobs of this cluster.  One question is about all jobs of our user, but other users' jobs are
+ * asked about one by one.  So only some of those are chosen, starting from a random worker: in the long run each has
+ * its chance. */
+static void choose_jobs(const struct js_round *round, struct js_suspects *all, struct query *q)
 {
 	int limited = round->options->ask_every_us > 0;
 	size_t n = 0, others_n = 0, first = 0;
@@ -121,7 +123,7 @@ static void choose_jobs(const struct js_round *round, struct js_suspects *all, s
 	q->where.cluster = all->compared ? NULL : all->cluster;
 }
 
-static size_t find_job_index(const struct inquiry *q, uint32_t id)
+static size_t find_job_index(const struct query *q, uint32_t id)
 {
 	size_t i = 0;
 
@@ -130,8 +132,9 @@ static size_t find_job_index(const struct inquiry *q, uint32_t id)
 	return i;
 }
 
-/* One question for all jobs of our user, and one for each of the others. */
-static int ask_slurm_jobs(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
+/* Asks about the jobs: with one question about all jobs of our user, and then about each of the others.  If only the
+ * second part fails, the query is reduced to our own workers. */
+static int ask_slurm_jobs(const struct js_round *round, struct js_suspects *all, struct query *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	size_t n = q->n;
@@ -155,11 +158,11 @@ static int ask_slurm_jobs(const struct js_round *round, struct js_suspects *all,
 				q->who[q->n++] = q->who[i];
 		rc = q->n > 0 ? log_unanswered(round, n - q->n, &error) : -1;
 	}
-	q->where.cluster = NULL; /* it is ours */
+	q->where.cluster = NULL; /* the cluster was compared: no need to do so for the steps */
 	if (rc == 0)
 		return 0;
 	(void)log_unanswered(round, n, &error);
-	q->n = 0; /* the next question would wait for as long */
+	q->n = 0; /* no question about steps follows: it would wait for as long */
 	all->unanswered = 1;
 	return 0;
 }
@@ -202,8 +205,9 @@ static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, 
 		(void)snprintf(text, JS_OBSERVER_REASON, "its Slurm job %" PRIu32 " ended (%.64s)", s->job, job->state);
 }
 
-/* Judges by the job's state; adds the step to those that are asked about, if that may prove something. */
-static void judge_job(struct inquiry *q, struct js_suspect *s, const struct js_slurm_job *job, int64_t now_us)
+/* Judges S by the state of its job, which alone proves nothing.  Adds its step to the query if an answer about the step
+ * can prove the death, or say more to people. */
+static void judge_job(struct query *q, struct js_suspect *s, const struct js_slurm_job *job, int64_t now_us)
 {
 	struct js_slurm_step *step = &q->steps[q->steps_n];
 	int same = job->found && same_job(s, job, now_us),
@@ -230,7 +234,9 @@ static void judge_job(struct inquiry *q, struct js_suspect *s, const struct js_s
 	q->step_of[q->steps_n++] = s;
 }
 
-/* Judges by the controller's list of steps and what the node says. */
+/* Judges S by the controller's list of steps and by what its node says.  Both are needed: a slurmctld that was killed
+ * may have forgotten the step, and a slurmstepd that was killed may have left the worker running.  So S is dead only if
+ * the job is the worker's, the step is not listed, and the node answers that it does not have it. */
 static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, const struct js_slurm_job *job,
 		       int64_t now_us)
 {
@@ -269,8 +275,9 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 	}
 }
 
-/* Returns whether it is noted that Slurm was asked about S: then S has missed heartbeats, and neither Slurm nor the
- * next question may soon say more. */
+/* Returns whether it should be noted with S that Slurm was asked in vain, which makes S a reason to ask ever more
+ * rarely (is_reason).  Not for a worker that has just missed a heartbeat, nor while Slurm or the next question may say
+ * more. */
 static int is_unproven(const struct js_round *round, const struct js_suspect *s)
 {
 	return s->asked && s->hint[0] == '\0' && s->noted[0] == '\0' && s->unclear != 1 &&
@@ -278,10 +285,10 @@ static int is_unproven(const struct js_round *round, const struct js_suspect *s)
 	       s->silent_us / AGAIN_PART > round->options->ask_every_us;
 }
 
-static int ask_about_all(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
+static int ask_about_all(const struct js_round *round, struct js_suspects *all, struct query *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	int64_t now = all->read_us; /* the ages are of that moment, or a little later */
+	int64_t now = all->read_us; /* the workers' ages were true then, or a little later */
 
 	choose_jobs(round, all, q);
 	if (q->n == 0)
@@ -303,11 +310,11 @@ static int ask_about_all(const struct js_round *round, struct js_suspects *all, 
 
 /* -------------------------------------------------------------------------------------------- whether to ask at all */
 
-/* Returns whether S is a reason to ask, AGE_US after the last question.  If Slurm was asked about it in this silence,
- * which a note says, the answer was no proof, and it is a reason ever more rarely.  (A worker below a shell of salloc
- * has no step that could end.)  Without the module no answer proves a death, so only a suspect is a reason, since
- * people may want to know what Slurm says of it.
- */
+/* Returns whether S is a reason to ask, AGE_US after the last question.  A note (NOTED) says that Slurm was asked about
+ * S during this silence already, and that the answer was no proof.  Then S is a reason again only after a quarter of
+ * its silence: the longer it lasts, the more rarely Slurm is asked.  (A worker below a shell of salloc has no step that
+ * could end.)  Without the plugin no answer proves a death, so only a suspect is a reason, since people may want to
+ * know what Slurm says of it. */
 static int is_reason(const struct js_suspect *s, int64_t age_us, int proves)
 {
 	int64_t from_us = s->connected == 1 || !proves ? s->lease_us / 2 : JS_OBSERVER_SILENT_US,
@@ -333,7 +340,7 @@ static size_t find_reasons(const struct js_round *round, struct js_suspects *all
 	return found;
 }
 
-/* Adds what else our user has in jobs: one question answers for all. */
+/* Adds the workers of our user's other stacks: one question answers for all of them. */
 static void add_other_stacks(const struct js_round *round, struct js_suspects *all)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -355,7 +362,9 @@ static void add_other_stacks(const struct js_round *round, struct js_suspects *a
 	}
 }
 
-/* Returns whether this program is to ask now, by itself.  What costs nothing comes first. */
+/* Returns whether this program is to ask now without being told to.  The checks come in the order of their cost: is
+ * there a reason at all, which cluster, is a question due, is there a reason after that time; only then the question is
+ * reserved. */
 static int may_ask(const struct js_round *round, struct js_suspects *all)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -368,17 +377,18 @@ static int may_ask(const struct js_round *round, struct js_suspects *all)
 		n = find_reasons(round, all, INT64_MAX);
 	if (n == 0 || find_cluster(round, all, n) != 0)
 		return 0;
-	all->permit.what = all->proves ? "jobs" : "jobs, by commands";
-	status = js_permit_look(&budget, &all->permit, &error);
-	if (status == 0 && find_reasons(round, all, all->permit.age_us) == 0)
+	all->reservation.what = all->proves ? "jobs" : "jobs, by commands";
+	status = js_budget_is_due(&budget, &all->reservation, &error);
+	if (status == 0 && find_reasons(round, all, all->reservation.age_us) == 0)
 		return 0;
-	JS_THEN(status, js_permit_take(&budget, &all->permit, &error));
+	JS_THEN(status, js_budget_reserve(&budget, &all->reservation, &error));
 	if (status < 0)
 		(void)log_unanswered(round, n, &error);
 	return status == 0;
 }
 
-/* Asks again soon if that may say more about a worker that is missed. */
+/* Plans to ask again soon if that may say more about a worker that is missed.  While Slurm only lists a step (UNCLEAR
+ * 2) that is worth one more question, while a job is just ending (1) up to three. */
 static void plan_next_question(struct js_suspects *all)
 {
 	static const int64_t pauses_us[] = {JS_SECOND_US * 3 / 2, JS_SECOND_US * 3, JS_SECOND_US * 6};
@@ -396,7 +406,7 @@ static void plan_next_question(struct js_suspects *all)
 
 static int ask_slurm(const struct js_round *round, struct js_suspects *all)
 {
-	struct inquiry q = {.where = {round->options->module_dir, round->options->slurm_limit_us, NULL}};
+	struct query q = {.where = {round->options->module_dir, round->options->slurm_limit_us, NULL}};
 	size_t n = all->n + 1;
 	int status;
 
@@ -437,7 +447,7 @@ int js_death_by_slurm(const struct js_round *round, struct js_suspects *all)
 	else if (all->unanswered && all->proves && all->times == 1) {
 		const struct js_budget budget = budget_of(round, all);
 
-		js_permit_fail(&budget, &all->permit);
+		js_budget_release(&budget, &all->reservation);
 	}
 	return 0;
 }

@@ -51,8 +51,7 @@ struct js_observer_case {
 	int by_script;
 	int runs_here; /* of a suspect: its command still runs on this host, where nothing is recovered until that has
 			  ended */
-	int killable;  /* of a suspect in a dry run: only that command is in the way, and js_observer_confirm would kill
-			* it
+	int killable;  /* of a suspect in a dry run: otherwise js_observer_confirm would kill that command, and recover
 			*/
 	const char *node;   /* or host, or "?" */
 	const char *reason; /* the proof in words, as it is recorded; NULL: there is no proof */
@@ -61,11 +60,12 @@ struct js_observer_case {
 };
 typedef void js_observer_case_fn(void *ctx, const struct js_observer_case *found);
 
-/* Start it as {0}.  Read during each call; js_observer_new keeps a copy of the struct, but not of what it points to. */
+/* Begins as {0}.  It is read during each call.  js_observer_new keeps a copy of the struct, but not of what it points
+ * to. */
 struct js_observer_options {
-	uint64_t self;		   /* the caller's own worker, which is never a suspect; 0: it has none */
-	js_observer_case_fn *tell; /* called for each worker that is dead or suspect; NULL: not wanted */
-	void *tell_ctx;
+	uint64_t self;		     /* the caller's own worker, which is never a suspect; 0: it has none */
+	js_observer_case_fn *report; /* called for each worker that is dead or suspect; NULL: not wanted */
+	void *report_ctx;
 	jobstack_log_fn *log; /* gets warnings of what could not be found out (Slurm is down); NULL: not wanted */
 	void *log_ctx;
 	const volatile int *stop; /* not 0: stop with JOBSTACK_ESTOPPED before the next worker; NULL: never */
@@ -93,8 +93,8 @@ struct js_observer_result {
 	int confirm;
 	int64_t next_us;   /* when the next look is due */
 	int64_t latest_us; /* a later look begins the watch of some worker again */
-	int64_t still_us;  /* since when some worker with entries, no script, has sent no heartbeat; INT64_MAX: there is
-			      none */
+	int64_t still_us;  /* since when a worker that holds entries has sent no heartbeat (scripts don't count);
+			      INT64_MAX:  no worker holds any */
 	int elder;	   /* an older worker has sent a heartbeat lately: it will see what the caller sees */
 	int64_t over_us;  /* when the entries of the last worker will be recovered that is silent for longer than a live
 			     one would be; 0: there is none */
@@ -127,7 +127,7 @@ void js_observer_free(struct js_observer *watch);
 
 /* One round: looks at all workers of STACK, and at once recovers entries of those proven dead by (a) or (b).  Slurm is
  * asked only about workers without a heartbeat for two seconds, unless ALL says otherwise.  With ASK_EVERY_US a
- * question is about all stacks of the user; RESULT and TELL are about STACK only.  What Slurm says without
+ * question is about all stacks of the user; RESULT and REPORT are about STACK only.  What Slurm says without
  * proving a death ("node failed") is stored with the worker, as the beginning of the reason if (c) proves the death
  * later.  If Slurm can't be asked, this is logged, and the rest is done.  RESULT as above.  Returns 0 or a JOBSTACK_E
  * code. */

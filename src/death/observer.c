@@ -16,14 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCRIPT_WATCH_US (2 * JS_SECOND_US + JS_SECOND_US / 10)
-#define SOONEST_US (JS_SECOND_US / 5) /* between two looks */
-#define CONFIRM_EVERY_US (3 * JS_SECOND_US)
-#define FRESH_US (10 * JS_SECOND_US) /* idle workers send heartbeats more often than that */
-#define LEFT_US (20 * JS_SECOND_US)  /* so often a look asks for claims of ended workers, too: damage leaves them */
-#define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US)
+#define SCRIPT_WATCH_US (2 * JS_SECOND_US + JS_SECOND_US / 10) /* between the two checks of a script's pop */
+#define SOONEST_US (JS_SECOND_US / 5)			       /* between two looks */
+#define CONFIRM_EVERY_US (3 * JS_SECOND_US) /* how often the workers of a stack together make a confirming round */
+#define FRESH_US                                                                                                       \
+	(10 * JS_SECOND_US) /* a worker that is silent for longer may be dead: idle ones send heartbeats more often */
+#define LEFT_US (20 * JS_SECOND_US) /* so often a look asks for claims of ended workers, too: damage leaves them */
+#define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US) /* how often each worker makes one at least */
 
-/* One worker as we remember it. */
+/* What the observer remembers of a worker between two looks. */
 struct memory {
 	uint64_t worker, seq;
 	int64_t lease_us, since_us; /* since when the seq is known not to have changed */
@@ -37,8 +38,8 @@ struct js_observer {
 	size_t n;
 	int64_t looked_us;  /* when the last answer came; 0: no answer yet */
 	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
-	int64_t left_us;    /* when it was last looked for what ended workers have left */
-	uint64_t jitter;
+	int64_t left_us;    /* when it last looked for claims of ended workers */
+	uint64_t jitter;    /* the state of its random numbers */
 };
 
 int js_observer_new(struct js_observer **out, struct jobstack *handle, const char *stack,
@@ -105,8 +106,8 @@ static int is_of_round(const struct js_round *round, const struct js_suspect *s)
 	return strcmp(s->stack, round->stack) == 0;
 }
 
-static void tell_case(const struct js_round *round, const struct js_suspect *s, enum js_observer_verdict verdict,
-		      uint64_t entries)
+static void report_case(const struct js_round *round, const struct js_suspect *s, enum js_observer_verdict verdict,
+			uint64_t entries)
 {
 	const struct js_observer_case found = {verdict,
 					       s->worker,
@@ -121,11 +122,11 @@ static void tell_case(const struct js_round *round, const struct js_suspect *s, 
 					       s->hint[0] != '\0' ? s->hint : NULL,
 					       s->cause != JOBSTACK_CAUSE_NONE ? s->cause : JOBSTACK_CAUSE_WORKER};
 
-	if (round->options->tell != NULL && is_of_round(round, s))
-		round->options->tell(round->options->tell_ctx, &found);
+	if (round->options->report != NULL && is_of_round(round, s))
+		round->options->report(round->options->report_ctx, &found);
 }
 
-/* ----------------------------------------------------------------------------------------------- the taking back */
+/* ----------------------------------------------------------------------------------------------------- recovery */
 
 static int check_stop(const struct js_round *round)
 {
@@ -134,8 +135,9 @@ static int check_stop(const struct js_round *round)
 	return js_error_set(round->error, JOBSTACK_ESTOPPED, "stopped");
 }
 
-/* A recovery failed: 0 if the others can be tried.  That of one of the round's stack is kept for the end; another stack
- * may have been dropped. */
+/* Decides what follows from a recovery that failed with STATUS.  Returns 0 if the others can be tried.  The error of
+ * one in the round's stack is returned at the end; one in another stack is forgotten, since that stack may have been
+ * dropped. */
 static int pass_failure(const struct js_round *round, int is_of_round, int status)
 {
 	if (status == JOBSTACK_ENODB || status == JOBSTACK_ESTOPPED)
@@ -151,7 +153,7 @@ static void note_recovery(const struct js_round *round, const struct js_suspect 
 {
 	round->result->entries += taken;
 	round->result->workers++;
-	tell_case(round, s, round->options->dry_run ? JS_OBSERVER_WOULD : JS_OBSERVER_TAKEN, taken);
+	report_case(round, s, round->options->dry_run ? JS_OBSERVER_WOULD : JS_OBSERVER_TAKEN, taken);
 }
 
 /* Recovers the entries of a worker that is proven dead.  Returns 0 also if it has sent a heartbeat, or another worker
@@ -181,7 +183,7 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 
 	if ((js_suspect_is(s) || s->command != 0) && is_of_round(round, s)) {
 		round->result->suspects++;
-		tell_case(round, s, JS_OBSERVER_SUSPECT, s->running);
+		report_case(round, s, JS_OBSERVER_SUSPECT, s->running);
 	}
 	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
 		return 0;
@@ -189,7 +191,7 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
-/* Recovers those that are proven dead, or with LAST reports the others. */
+/* Recovers the workers that are proven dead, or with LAST reports the others. */
 static int settle_workers(const struct js_round *round, struct js_suspects *all, int last)
 {
 	int status = 0;
@@ -207,7 +209,7 @@ static int settle_workers(const struct js_round *round, struct js_suspects *all,
 	return status;
 }
 
-/* Recovers what workers have left that have ended. */
+/* Recovers claims that ended workers have left, which only damage can cause. */
 static int recover_left(const struct js_round *round)
 {
 	struct js_suspect s = {.node = "?", .reason = "it has ended, but left a claim behind"};
@@ -228,7 +230,7 @@ static int recover_left(const struct js_round *round)
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
-/* Seeks one proof, and recovers those that are dead. */
+/* Seeks one proof, again if it says so, and recovers the dead. */
 static int seek_proof(const struct js_round *round, js_death_proof_fn *proof, struct js_suspects *all)
 {
 	int status;
@@ -243,7 +245,8 @@ static int seek_proof(const struct js_round *round, js_death_proof_fn *proof, st
 	return status;
 }
 
-/* The proofs, in the order in which they are sought. */
+/* The proofs, in the order in which they are sought.  The process table comes first: it costs nobody else anything, and
+ * shows which workers live, about which Slurm need not be asked. */
 static js_death_proof_fn *const proofs[] = {js_death_by_process, js_death_by_slurm};
 
 int js_observer_confirm(struct jobstack *handle, const char *stack, const struct js_observer_options *options,
@@ -267,8 +270,9 @@ int js_observer_confirm(struct jobstack *handle, const char *stack, const struct
 
 /* ------------------------------------------------------------------------------------------------------- silence */
 
-/* Enters a worker in the new memory: watched since the old moment, or since NOW if it is new, has sent a heartbeat, or
- * there was a gap. */
+/* Fills TO, what is remembered of the worker S from now on.  Its silence is counted from the moment that was remembered
+ * before, if its seq and lease are the same and the looks followed each other closely enough.  Else it begins at
+ * NOW_US, when the answer with this seq had come.  Both lists ascend by number, so *AT only moves forward. */
 static void remember_worker(const struct js_observer *w, const struct js_suspect *s, size_t *at, int64_t now_us,
 			    struct memory *to)
 {
@@ -284,7 +288,8 @@ static void remember_worker(const struct js_observer *w, const struct js_suspect
 		to->since_us = old->since_us;
 }
 
-/* Returns whether it was silent for long enough; then S gets the reason. */
+/* Returns whether S was silent for long enough, and gives it the reason.  The time that was watched ends when the last
+ * question was sent (SENT_US), not when its answer came: a heartbeat in between would not be in the answer. */
 static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t sent_us)
 {
 	int64_t watched = sent_us - m->since_us, silent = s->silent_us > watched ? s->silent_us : watched;
@@ -301,7 +306,8 @@ static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t s
 	return 1;
 }
 
-/* When M must be looked at again: before its watch would break, and when its lease is over. */
+/* Returns when S must be looked at again: before the gap would be so long that its watch begins anew, and when its
+ * lease is over. */
 static int64_t next_look(const struct memory *m, const struct js_suspect *s, int64_t now_us)
 {
 	int64_t over = m->since_us + (s->by_script ? SCRIPT_WATCH_US : s->lease_us), next = now_us + s->lease_us / 4;
@@ -313,8 +319,8 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-/* Notes what S means for a worker that has nothing to do: an older one that is there, or entries of a worker that is
- * silent for longer than a live one would be, and whose watch began at SINCE. */
+/* Notes what S means for a worker that has nothing to do and may end: whether an older worker is there, and when the
+ * entries of a worker will be recovered that is silent for longer than a live one would be, watched since SINCE_US. */
 static void note_other(const struct js_observer *w, const struct js_suspect *s, int64_t since_us,
 		       struct js_observer_result *result)
 {
@@ -332,7 +338,9 @@ static void note_other(const struct js_observer *w, const struct js_suspect *s, 
 	}
 }
 
-/* WANTED: another worker is missed, or only a confirming round can tell whether its command still runs. */
+/* Plans this worker's next confirming round.  FRESH: how many workers have sent a heartbeat lately, this one included.
+ * The pause grows with their number and has a random part, so that all together make one round in three seconds.
+ * WANTED: another worker is missed, or only a confirming round can tell whether its command still runs. */
 static void plan_confirm(struct js_observer *w, uint64_t fresh, int64_t now_us, int wanted,
 			 struct js_observer_result *result)
 {
@@ -350,7 +358,8 @@ static void plan_confirm(struct js_observer *w, uint64_t fresh, int64_t now_us, 
 		result->next_us = w->confirm_us;
 }
 
-/* Compares ALL workers, as they are now, with the memory. */
+/* Compares ALL workers, as they are now, with what is remembered of them.  The new memory replaces the old one first,
+ * since a recovery that fails may end the loop. */
 static int judge_silence(struct js_observer *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
 			 int64_t now_us)
 {
@@ -384,7 +393,7 @@ static int judge_silence(struct js_observer *w, const struct js_round *round, st
 			round->result->suspects++;
 			if (!s->runs_here)
 				memcpy(s->hint, s->noted, sizeof(s->hint));
-			tell_case(round, s, JS_OBSERVER_SUSPECT, s->running);
+			report_case(round, s, JS_OBSERVER_SUSPECT, s->running);
 		}
 		if (next < round->result->next_us)
 			round->result->next_us = next;

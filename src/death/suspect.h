@@ -20,20 +20,21 @@ struct js_suspect {
 	int64_t pid_start, job_start_us, silent_us, lease_us, age_us;
 	uint32_t job, step; /* job 0: not in a job; step JS_SLURM_BATCH: in no step */
 	int by_script;
-	int connected;	  /* to the server, as far as that can be seen; -1: not known */
-	int asked;	  /* it is a reason for the question of by_slurm.c */
-	unsigned unclear; /* Slurm may soon say more: 1: its end is under way; 2: Slurm lists it, but may lag behind */
-	int settled;	  /* it was recovered */
-	int ours;	  /* the worker's user is ours */
-	int lives;	  /* its process is here, or one of its commands: no further proof is sought */
-	int gone;	  /* its process was in the process table that we see, and is not there any more */
-	int session; /* and its number was not given to another process: the members of its session are its commands */
+	int connected; /* to the server, as far as that can be seen; -1: not known */
+	int asked;     /* it is a reason for the question of by_slurm.c */
+	unsigned
+		unclear; /* Slurm may soon say more: 1: its job or step is just ending; 2: Slurm still lists its step */
+	int settled;	 /* it was recovered or reported */
+	int ours;	 /* the worker's user is ours */
+	int lives;	 /* its process, or one of its commands, runs here: no further proof is sought */
+	int gone;	 /* its process was in the process table that we see, and has ended */
+	int session;	 /* and no other process has its number: so the processes in its session are its commands */
 	uint64_t command; /* a process of one of its commands that still runs here; 0: there is none */
 	char name[32];	  /* of that process */
 	int sure;	  /* that process may be killed */
-	int killable;	  /* in a dry run: else that process would be killed, and the worker recovered */
+	int killable;	  /* in a dry run: otherwise that process would be killed, and the worker recovered */
 	int ended;	  /* processes left by its commands were killed */
-	int runs_here;	  /* nothing is recovered here now, whatever proves its death */
+	int runs_here;	  /* nothing may be recovered on this host now, whatever proves its death */
 	char host[256], boot[64], node[256], cluster[128];
 	char noted[JS_OBSERVER_REASON]; /* what an earlier round stored */
 	enum jobstack_cause noted_cause;
@@ -52,13 +53,13 @@ struct js_suspects {
 	char user[64];	   /* ours */
 	int64_t read_us;   /* when they were read, by the wall clock */
 	/* of by_slurm.c */
-	char cluster[128];	 /* whose jobs are asked about */
-	int compared;		 /* it is that of the Slurm that answers */
-	struct js_permit permit; /* which this program took */
-	int proves;		 /* there is the module */
-	int unanswered;		 /* Slurm did not answer */
-	unsigned times;		 /* how often Slurm was asked in this round */
-	int64_t again_us;	 /* not 0: the proof is to be sought again after this time */
+	char cluster[128];		   /* whose jobs are asked about */
+	int compared;			   /* the Slurm that answers has said that this is its name */
+	struct js_reservation reservation; /* of the question that this program asks */
+	int proves;			   /* the Slurm plugin is there, without which no answer proves a death */
+	int unanswered;			   /* Slurm did not answer */
+	unsigned times;			   /* how often Slurm was asked in this round */
+	int64_t again_us;		   /* not 0: the proof is to be sought again after this time */
 };
 
 /* One round, and its caller's. */
@@ -73,7 +74,7 @@ struct js_round {
 /* Reads all workers of the stack that have not ended.  Free them with js_suspects_free. */
 int js_suspects_read(const struct js_round *round, struct js_suspects *suspects);
 
-/* Adds those of other stacks that are in jobs of our user.  After an error there are none more. */
+/* Adds those of other stacks that are in jobs of our user.  After an error SUSPECTS is as before. */
 int js_suspects_add_others(const struct js_round *round, struct js_suspects *suspects);
 void js_suspects_free(struct js_suspects *suspects);
 
@@ -84,16 +85,16 @@ int js_suspect_is(const struct js_suspect *suspect);
  * suspect. */
 int js_suspect_is_missed(const struct js_suspect *suspect);
 
-/* A proof of death that js_observer_confirm seeks.  It looks at all suspects, except those that have a REASON already,
- * or are known to be alive (LIVES).  For a suspect that is dead it writes REASON; for others it may write HINT. Returns
- * 0 also if it could find out nothing; negative with round->error: the round is over.  With suspects->again_us it is
- * called again after that time, and the dead are recovered before. */
+/* A proof of death that js_observer_confirm seeks.  It passes over suspects that have a REASON already, or that are
+ * known to be alive (LIVES).  For a suspect that is dead it writes REASON; for others it may write HINT. Returns 0 also
+ * if it could find out nothing; negative with round->error: the round is over.  With suspects->again_us it is called
+ * again after that time, and the dead are recovered before. */
 typedef int js_death_proof_fn(const struct js_round *round, struct js_suspects *suspects);
 
 js_death_proof_fn js_death_by_process; /* what /proc says; also kills what commands of the dead have left */
 js_death_proof_fn js_death_by_slurm;   /* what Slurm says */
 
-/* Returns whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and
- * HINT say so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_death_by_process can say more.
- * Reads the process table once, and waits for nothing. */
+/* Returns whether a command of the silent SUSPECT still runs in the process table that we see.  If it does, RUNS_HERE
+ * and HINT say so.  Returns 0 also if that can't be seen, and 1 also if js_death_by_process can say more: the worker's
+ * process is gone, and this user may end its commands. Reads the process table once, and waits for nothing. */
 int js_observer_runs_here(struct js_suspect *suspect);

@@ -111,7 +111,7 @@ int js_capture_full(const struct js_capture *capture, const char *dir, struct jo
 				       capture->dir);
 }
 
-static int look_at_size(struct js_capture *c, int i)
+static int read_size(struct js_capture *c, int i)
 {
 	struct stat st;
 
@@ -131,7 +131,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 	int fresh = js_clock_mono_us() - capture->looked_us < FRESH_US;
 
 	for (int i = 0; i < 2; i++) {
-		if (capture->fd[i] >= 0 && (fresh || look_at_size(capture, i) == 0) && capture->seen[i] == 0)
+		if (capture->fd[i] >= 0 && (fresh || read_size(capture, i) == 0) && capture->seen[i] == 0)
 			continue;
 		if (capture->fd[i] >= 0)
 			(void)close(capture->fd[i]);
@@ -198,7 +198,7 @@ int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 
 	capture->looked_us = 0; /* until both have been read */
 	for (int i = 0; i < 2; i++)
-		if (look_at_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
+		if (read_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
 			return -1;
 	capture->looked_us = now;
 	return 0;

@@ -25,7 +25,7 @@ static int is_final_error(int err)
 }
 
 /* Copies up to LEN bytes of the file IN, from *FROM on, to OUT, within the kernel if it can; moves both offsets. */
-static ssize_t copy_some(int in, off_t *from, int out, int64_t *at, size_t len)
+static ssize_t copy_chunk(int in, off_t *from, int out, int64_t *at, size_t len)
 {
 	char block[65536];
 	off_t to = at != NULL ? (off_t)*at : 0;
@@ -54,7 +54,7 @@ static int64_t copy_bytes(int in, int64_t from, int64_t len, int out, int64_t *a
 	ssize_t n = 1;
 
 	while ((int64_t)next < from + len && n != 0) {
-		n = copy_some(in, &next, out, at, (size_t)(from + len - (int64_t)next));
+		n = copy_chunk(in, &next, out, at, (size_t)(from + len - (int64_t)next));
 		if (n < 0 && errno != EINTR)
 			return -1;
 	}
@@ -216,7 +216,7 @@ int js_kept_last(const struct js_kept *k, char *last)
 }
 
 /* The end of the LEN bytes of FD from FROM on. */
-static size_t tail_of(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
+static size_t read_tail(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
 {
 	int64_t n = len < JS_KEPT_TAIL ? len : JS_KEPT_TAIL, got;
 	const char *newline;
@@ -237,7 +237,7 @@ size_t js_kept_tail(const struct js_kept *k, char to[JS_KEPT_TAIL])
 {
 	int cut = k->mark_len > 0 && k->tail > 0;
 
-	return tail_of(k->fd, cut ? k->tail_at : k->head_at, cut ? k->tail : k->head, to);
+	return read_tail(k->fd, cut ? k->tail_at : k->head_at, cut ? k->tail : k->head, to);
 }
 
 size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL])
@@ -247,7 +247,7 @@ size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL])
 	size_t n = 0;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		n = tail_of(fd, 0, (int64_t)st.st_size, to);
+		n = read_tail(fd, 0, (int64_t)st.st_size, to);
 	if (fd >= 0)
 		(void)close(fd);
 	return n;

@@ -280,7 +280,7 @@ static int is_same_directory(char *path)
 }
 
 /* Parses one line.  A line that did not come from our hook is ignored. */
-static void take_line(struct js_packages *p, char *line)
+static void parse_line(struct js_packages *p, char *line)
 {
 	char *tab = strchr(line, '\t'), *dot = tab == NULL ? NULL : memchr(line, '.', (size_t)(tab - line));
 	uint64_t entry, attempt, places;
@@ -305,7 +305,7 @@ static void take_line(struct js_packages *p, char *line)
 }
 
 /* What the commands have written, in pieces of any length. */
-static void take_pieces(struct js_packages *p, const char *data, size_t len)
+static void split_lines(struct js_packages *p, const char *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (data[i] != '\n') {
@@ -315,7 +315,7 @@ static void take_pieces(struct js_packages *p, const char *data, size_t len)
 		} else {
 			p->line[p->line_n] = '\0';
 			if (!p->overlong)
-				take_line(p, p->line);
+				parse_line(p, p->line);
 			p->line_n = 0;
 			p->overlong = 0;
 		}
@@ -340,7 +340,7 @@ static void *read_packages(void *arg)
 		(void)pthread_mutex_unlock(&p->lock);
 		n = read(p->fifo, data, sizeof(data));
 		if (n > 0)
-			take_pieces(p, data, (size_t)n);
+			split_lines(p, data, (size_t)n);
 		(void)pthread_mutex_lock(&p->lock);
 		p->busy = 0;
 		stop = p->stop;

@@ -193,7 +193,7 @@ static int rotate_log(struct js_packlog *log, const struct js_packlog_place *pla
 }
 
 /* What was caught now; PLACE gets its lengths.  1: something, 0: nothing, or negative. */
-static int look_at_output(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
+static int measure_output(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
 			  struct js_packlog_place *place, struct jobstack_error *error)
 {
 	*place = (struct js_packlog_place){-1, 0, 0, log->number};
@@ -214,7 +214,7 @@ static int append_locked(struct js_packlog *log, struct js_capture *capture, con
 
 	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
 	for (int tries = 0; rc == 1 && tries < 3; tries++) {
-		int found = look_at_output(log, capture, kept, place, error);
+		int found = measure_output(log, capture, kept, place, error);
 
 		if (found <= 0)
 			return found;
@@ -241,7 +241,7 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 		      struct jobstack_error *error)
 {
 	struct js_kept kept[2];
-	int rc = look_at_output(log, capture, kept, place, error);
+	int rc = measure_output(log, capture, kept, place, error);
 
 	if (rc <= 0) /* a command that printed nothing has nothing to do with a log that hangs */
 		return rc;

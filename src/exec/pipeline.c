@@ -55,7 +55,7 @@ static void blank_quoted(char *script)
 	}
 }
 
-static enum js_pipeline find_in(const char *script)
+static enum js_pipeline classify_script(const char *script)
 {
 	const char *pipe = find_pipe(script, script + strlen(script));
 
@@ -75,7 +75,7 @@ enum js_pipeline js_pipeline_find(const char *script)
 
 	if (text != NULL) {
 		blank_quoted(text);
-		found = find_in(text);
+		found = classify_script(text);
 	}
 	free(text);
 	return found;

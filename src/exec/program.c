@@ -102,7 +102,7 @@ static int is_data(const struct file *f)
 }
 
 /* Looks at a file.  Whether it may have changed. */
-static int look_at_file(struct file *f)
+static int examine_file(struct file *f)
 {
 	struct stat now;
 
@@ -150,7 +150,7 @@ static void add_file(const struct file *f, struct js_buf *text, struct js_buf *k
 }
 
 /* The version's number and text as the files are now.  -1: without memory. */
-static int64_t describe(const struct js_program *p, struct js_buf *text)
+static int64_t describe_program(const struct js_program *p, struct js_buf *text)
 {
 	struct js_buf key = {0};
 	int64_t number = -1;
@@ -170,7 +170,7 @@ static void find_version(struct js_program *p)
 {
 	struct js_buf text = {0};
 	struct version *more;
-	int64_t number = describe(p, &text);
+	int64_t number = describe_program(p, &text);
 
 	(void)pthread_mutex_lock(&p->lock);
 	p->now = -1;
@@ -201,7 +201,7 @@ int64_t js_program_look(struct js_program *p)
 	begun_us = js_clock_mono_us();
 	if (begun_us - p->looked_us >= LOOK_US) {
 		for (size_t i = 0; i < p->n; i++)
-			changed |= look_at_file(&p->file[i]);
+			changed |= examine_file(&p->file[i]);
 		p->looked_us = begun_us; /* not its end: it may take long */
 	}
 	if (changed)
@@ -361,7 +361,7 @@ int js_program_begin(struct js_program **program, char *const words[], size_t n,
 	if (status != 0)
 		return status;
 	for (size_t i = 0; i < p->n; i++)
-		(void)look_at_file(&p->file[i]);
+		(void)examine_file(&p->file[i]);
 	if (p->n > 0 || p->fixed.len > 0)
 		find_version(p);
 	return 0;
@@ -526,13 +526,13 @@ int64_t js_program_today(const char *text, struct js_buf *elsewhere)
 				js_buf_printf(&p.fixed, "git - %.*s\n", (int)line.len, line.text);
 		} else if (p.n < JS_PROGRAM_FILES) {
 			p.file[p.n] = (struct file){.path = path, .seen = {.st_size = NEVER}};
-			(void)look_at_file(&p.file[p.n++]);
+			(void)examine_file(&p.file[p.n++]);
 			path = NULL;
 		}
 		free(path);
 	}
 	if (status == 0 && elsewhere->len == 0)
-		number = describe(&p, &words);
+		number = describe_program(&p, &words);
 	for (size_t i = 0; i < p.n; i++)
 		free(p.file[i].path);
 	js_buf_free(&p.fixed);

@@ -34,7 +34,7 @@ static size_t watched_n;
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Takes PID out of the table.  Returns whether it is a command, and its descriptor or -1. */
-static int take_watched(pid_t pid, int *fd)
+static int remove_watched(pid_t pid, int *fd)
 {
 	*fd = -1;
 	for (size_t i = 0; i < watched_n; i++) {
@@ -76,7 +76,7 @@ void js_reap_watch(pid_t pid)
 	int fd = open_io(pid), old;
 
 	(void)pthread_mutex_lock(&watched_lock);
-	(void)take_watched(pid, &old);
+	(void)remove_watched(pid, &old);
 	if (watched_n < WATCHED_MAX) {
 		watched[watched_n++] = (struct watched){pid, fd};
 		fd = -1;
@@ -101,7 +101,7 @@ static int read_io(pid_t pid, char *io, size_t size)
 	int fd, is_command;
 
 	(void)pthread_mutex_lock(&watched_lock);
-	is_command = take_watched(pid, &fd);
+	is_command = remove_watched(pid, &fd);
 	(void)pthread_mutex_unlock(&watched_lock);
 	if (fd < 0)
 		fd = open_io(pid);

@@ -102,7 +102,7 @@ static int compare_tasks(const void *a, const void *b)
 }
 
 /* Adds the children of PID to the tree, and its threads to NOW. */
-static void look_at_threads(struct js_sampler *s, pid_t pid, struct seen *now)
+static void measure_threads(struct js_sampler *s, pid_t pid, struct seen *now)
 {
 	char path[64];
 	DIR *threads;
@@ -145,7 +145,7 @@ static int64_t memory_of(struct js_sampler *s, pid_t pid, int alone)
 }
 
 /* Looks at the tree of PID: how much memory it has, and how long it has waited. */
-static void look_at_tree(struct js_sampler *s, struct seen *seen, pid_t pid, int64_t *kib, int64_t *wait_us)
+static void measure_tree(struct js_sampler *s, struct seen *seen, pid_t pid, int64_t *kib, int64_t *wait_us)
 {
 	struct seen now = {.number = seen->number, .ended = seen->ended};
 	uint64_t ticks = 0;
@@ -153,7 +153,7 @@ static void look_at_tree(struct js_sampler *s, struct seen *seen, pid_t pid, int
 	s->tree[0] = pid;
 	s->tree_n = 1;
 	for (size_t i = 0; i < s->tree_n; i++)
-		look_at_threads(s, s->tree[i], &now);
+		measure_threads(s, s->tree[i], &now);
 	*kib = 0;
 	for (size_t i = 0; i < s->tree_n; i++)
 		*kib += memory_of(s, s->tree[i], s->tree_n == 1);
@@ -177,7 +177,7 @@ static int64_t cpu_time_us(void)
 }
 
 /* Looks at what is due, with the lock held except while it reads.  Returns when the next look is due. */
-static int64_t look_at_due(struct js_sampler *s)
+static int64_t measure_due(struct js_sampler *s)
 {
 	int64_t began = cpu_time_us(), next = js_clock_mono_us() + JS_SECOND_US, rest;
 	int looked = 0;
@@ -193,7 +193,7 @@ static int64_t look_at_due(struct js_sampler *s)
 			s->seen[i].number = before.number;
 			s->seen[i].ended = s->seen[i].n = 0;
 		}
-		look_at_tree(s, &s->seen[i], before.pid, &kib, &wait_us);
+		measure_tree(s, &s->seen[i], before.pid, &kib, &wait_us);
 		looked = 1;
 		(void)pthread_mutex_lock(&s->lock);
 		if (w->number != before.number) /* it has ended meanwhile */
@@ -217,7 +217,7 @@ static void *sampler_main(void *sampler)
 
 	(void)pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
-		int64_t until = look_at_due(s);
+		int64_t until = measure_due(s);
 		const struct timespec t = js_clock_deadline(until);
 
 		while (!s->stop && pthread_cond_timedwait(&s->wake, &s->lock, &t) == 0)

@@ -52,7 +52,7 @@ static int read_public(struct js_site *site, const struct js_setting *s, struct 
 }
 
 /* A js_setting_fn. */
-static int take_site_setting(void *ctx, const struct js_setting *s, struct jobstack_error *error)
+static int read_setting(void *ctx, const struct js_setting *s, struct jobstack_error *error)
 {
 	struct js_site *site = ctx;
 	int64_t slurm_us;
@@ -98,7 +98,7 @@ int js_site_read(struct js_site *site, const char *path, struct jobstack_error *
 
 	path = path == NULL || *path == '\0' ? JS_SITE_FILE : path;
 	if (access(path, F_OK) == 0 || errno != ENOENT)
-		status = js_setting_read(path, "site", take_site_setting, site, error);
+		status = js_setting_read(path, "site", read_setting, site, error);
 	if (status == 0 && (site->events.failed || site->public_packages.failed))
 		status = js_error_memory(error);
 	if (status != 0) {

@@ -129,7 +129,7 @@ static int read_column(struct cursor *c, const struct column *column, struct job
 }
 
 /* What the rest of the program relies on.  (Lines that were damaged do not get so far.) */
-static int is_possible(const struct jobstack_outcome *o)
+static int is_valid_outcome(const struct jobstack_outcome *o)
 {
 	return o->entry > 0 && o->attempt > 0 && o->verdict <= JOBSTACK_UNSTARTED && o->verdict != JOBSTACK_LOST &&
 	       o->cause < JOBSTACK_CAUSES && o->started_us >= 0 && o->started_us <= LAST_US && o->ended_us >= 0 &&
@@ -141,7 +141,7 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
 	for (size_t i = 0; i < COLUMNS; i++)
 		JS_TRY(read_column(c, &columns[i], o));
-	return is_possible(o) ? 0 : -1;
+	return is_valid_outcome(o) ? 0 : -1;
 }
 
 static int read_head(struct cursor *c, struct js_spool_head *head)
@@ -257,7 +257,7 @@ static int64_t moment_of(int64_t us, int64_t wall_us)
 	return us == 0 ? 0 : us == wall_us ? 1 : us - wall_us;
 }
 
-static int64_t wall_of(int64_t us, int64_t wall_us)
+static int64_t to_wall_us(int64_t us, int64_t wall_us)
 {
 	int64_t wall;
 
@@ -330,7 +330,7 @@ static void add_column(struct js_buf *line, const struct column *column, const s
 		memcpy(column->size == sizeof(small) ? (void *)&small : &value, from, column->size);
 		value = column->size == sizeof(small) ? small : value;
 		js_buf_char(line, ' ');
-		js_buf_i64(line, column->kind == JS_KIND_MOMENT ? wall_of(value, wall_us) : value);
+		js_buf_i64(line, column->kind == JS_KIND_MOMENT ? to_wall_us(value, wall_us) : value);
 	}
 }
 

@@ -172,7 +172,7 @@ static _Noreturn void be_child(const struct js_child *child, int input, pid_t pa
 /* ---------------------------------------------------------------------------------------------------- the parent */
 
 /* Fills ERROR, and sets errno to ERR. */
-static int say_failure(const struct js_child *child, int err, const char *what, struct jobstack_error *error)
+static int report_failure(const struct js_child *child, int err, const char *what, struct jobstack_error *error)
 {
 	const char *name = child->argv != NULL ? child->argv[0] : "a process", *why = js_error_process_words(err);
 	unsigned number = js_error_process_why(err);
@@ -253,7 +253,7 @@ pid_t js_child_start(const struct js_child *child, struct jobstack_error *error)
 			return pid;
 		if ((err != EAGAIN && err != ENOMEM) || js_clock_mono_us() >= until ||
 		    (child->stop != NULL && *child->stop != 0))
-			return say_failure(child, err, why.what, error);
+			return report_failure(child, err, why.what, error);
 		js_clock_nap(RETRY_US, child->stop);
 	}
 }
@@ -359,7 +359,7 @@ int js_child_run(const struct js_child *child, struct js_buf *out, struct js_buf
 	failed = open_output(&r, 0, &given[0]) != 0 || open_output(&r, 1, &given[1]) != 0 ? errno : 0;
 	r.child.out = out != NULL ? given[0] : child->out;
 	r.child.err = err == NULL ? child->err : err == out ? given[0] : given[1];
-	r.pid = failed != 0 ? say_failure(child, failed, "a pipe", error) : js_child_start(&r.child, error);
+	r.pid = failed != 0 ? report_failure(child, failed, "a pipe", error) : js_child_start(&r.child, error);
 	js_file_close(&given[0]);
 	js_file_close(&given[1]);
 	if (r.pid > 0)

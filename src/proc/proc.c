@@ -20,7 +20,7 @@
 
 #define SKIP_9 " %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 
-static int read_of(pid_t pid, const char *name, struct js_buf *text)
+static int read_proc_file(pid_t pid, const char *name, struct js_buf *text)
 {
 	char path[64];
 
@@ -37,7 +37,7 @@ int js_proc_read(pid_t pid, struct js_proc *proc)
 	int fields = 0;
 
 	*proc = (struct js_proc){.pid = pid, .zombie = 1};
-	if (read_of(pid, "stat", &text) == 0 && text.data != NULL && (name = strchr(text.data, '(')) != NULL &&
+	if (read_proc_file(pid, "stat", &text) == 0 && text.data != NULL && (name = strchr(text.data, '(')) != NULL &&
 	    (end = strrchr(text.data, ')')) != NULL) { /* the name may hold anything */
 		*end = '\0';
 		(void)snprintf(proc->name, sizeof(proc->name), "%s", name + 1);
@@ -68,7 +68,7 @@ int64_t js_proc_start(pid_t pid)
 
 int js_proc_environ(pid_t pid, struct js_buf *env)
 {
-	return read_of(pid, "environ", env);
+	return read_proc_file(pid, "environ", env);
 }
 
 const char *js_proc_variable(const struct js_buf *env, const char *name)
@@ -98,7 +98,7 @@ int64_t js_proc_number(const char *text, const char *key)
 uint64_t js_proc_cgroup(pid_t pid)
 {
 	struct js_buf text = {0};
-	uint64_t hash = read_of(pid, "cgroup", &text) == 0 ? js_num_hash(JS_NUM_HASH, text.data, text.len) : 0;
+	uint64_t hash = read_proc_file(pid, "cgroup", &text) == 0 ? js_num_hash(JS_NUM_HASH, text.data, text.len) : 0;
 
 	js_buf_free(&text);
 	return hash;

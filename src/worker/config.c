@@ -249,7 +249,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 
 /* Returns whether packages and events are recorded.  The options come first, then the environment, then the site's
  * file.  A refusal always wins.  An empty $JOBSTACK_EVENTS switches off the site's events. */
-static void settle_recording(struct config *c)
+static void choose_recording(struct config *c)
 {
 	const char *wished = getenv("JOBSTACK_PACKAGES");
 	int refused = c->no_packages || (wished != NULL && strcmp(wished, "0") == 0);
@@ -299,7 +299,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 		}
 		status = set_option(c, &later, key, arg, error);
 	}
-	settle_recording(c);
+	choose_recording(c);
 	c->dry_run |= c->new_stack | c->dry_names;
 	if (c->connect_us == UNSET)
 		c->connect_us = c->dry_run ? 0 : DEFAULT_CONNECT_US;

@@ -70,7 +70,7 @@ static void find_longest(const struct mailbox *box, struct frame *f)
 }
 
 /* Whether there is anything to show. */
-static int look_at_mailbox(struct mailbox *box, struct frame *f)
+static int read_mailbox(struct mailbox *box, struct frame *f)
 {
 	int going;
 
@@ -183,7 +183,7 @@ int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 
 	if (columns > 0 && !is_foreground())
 		return 0;
-	if (!look_at_mailbox(d->box, &f))
+	if (!read_mailbox(d->box, &f))
 		return 1;
 	add_counts(d, &counts, &f, now, columns > 0 && show_colours(stderr));
 	add_reason(&reason, &f, now);

@@ -30,14 +30,14 @@ void entries_begin_call(struct supervisor *s, struct slot *slot, enum call call)
 	slot->before = call == CALL_START ? slot_process(slot) : 0;
 	slot->hangs_us = 0;
 	slot->call = call;
-	relay_leave(&s->relay);
+	loop_begin_call(&s->loop);
 }
 
 void entries_end_call(struct supervisor *s, struct slot *slot)
 {
-	relay_return(&s->relay);
+	loop_end_call(&s->loop);
 	if (slot->abandoned)
-		relay_park(&s->relay);
+		loop_park_thread(&s->loop);
 	slot->call = CALL_NONE;
 }
 

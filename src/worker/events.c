@@ -59,7 +59,7 @@ struct events {
 	int fd, torn, told; /* the writer's: -1; the last line was not written to its end; that it fails was said */
 };
 
-void events_tell(struct events *e, const struct jobstack_outcome *o, size_t n)
+void events_send(struct events *e, const struct jobstack_outcome *o, size_t n)
 {
 	for (size_t i = 0; e != NULL && i < n; i++) {
 		if (o[i].verdict == JOBSTACK_UNSTARTED)

@@ -27,7 +27,7 @@ struct events_source {
 struct events *events_begin(const char *target, const struct events_source *source, struct jobstack_error *error);
 
 /* Makes the events of N OUTCOMES.  It never waits; EVENTS NULL is harmless.  Only one thread may call it. */
-void events_tell(struct events *events, const struct jobstack_outcome *outcomes, size_t n);
+void events_send(struct events *events, const struct jobstack_outcome *outcomes, size_t n);
 
 /* Waits until all is written, but not longer than two seconds without success, and frees EVENTS (NULL is harmless). */
 void events_end(struct events *events);

@@ -236,7 +236,7 @@ static int64_t keep_lease(const struct keeper *k, int64_t now)
 }
 
 /* The worker is gone: everything below this process has to go. */
-static void end_all(struct keeper_end *end)
+static void kill_what_is_left(struct keeper_end *end)
 {
 	int64_t until = js_clock_mono_us() + ENDING_US;
 	int collected;
@@ -295,7 +295,7 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 	if (end->hangs) /* usually it has no commands any more */
 		(void)js_tree_kill(k->pid, NULL, NULL);
 	else
-		end_all(end);
+		kill_what_is_left(end);
 	if (end->signal != 0) {
 		struct js_reaped reaped = {.signal = end->signal, .exit_code = -1, .ended_us = js_clock_mono_us()};
 

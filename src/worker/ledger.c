@@ -122,7 +122,7 @@ static int learn_durations(struct ledger *l)
 }
 
 /* Tells the supervisor that this thread has ended, and why the worker leaves. */
-static void tell_end(struct ledger *l, int status)
+static void report_end(struct ledger *l, int status)
 {
 	struct database *db = &l->db;
 
@@ -164,6 +164,6 @@ void *ledger_main(void *arg)
 	JS_THEN(status, work_through(l));
 	JS_THEN(status, end_worker(l));
 	survey_end(&l->survey);
-	tell_end(l, status);
+	report_end(l, status);
 	return NULL;
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "exec/tree.h"
-#include "worker/advice.h"
+#include "worker/hints.h"
 #include "worker/same_files.h"
 #include "worker/recovery.h"
 #include "worker/run.h"
@@ -19,7 +19,7 @@
 
 static int print_failure(const struct config *config, const struct jobstack_error *error)
 {
-	speaker_say("%s%s", error->text, advice_remedy(config, error));
+	speaker_say("%s%s", error->text, hints_of_error(config, error));
 	return js_error_exit_status(error->code);
 }
 
@@ -99,7 +99,7 @@ static void record_refusal(struct run *r, const struct jobstack_error *why)
 	if (r->config.dry_run || r->config.dry_names || r->ledger.db.worker != NULL || why->code == JOBSTACK_ENODB ||
 	    (r->handle == NULL && recovery_connect(&r->config, 0, &r->handle, &ignored) != 0))
 		return;
-	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, advice_remedy(&r->config, why));
+	(void)snprintf(reason, sizeof(reason), "%s%s", why->text, hints_of_error(&r->config, why));
 	if (jobstack_worker_begin(r->handle, r->config.stack, &r->options, &worker, &ignored) == 0)
 		(void)jobstack_worker_end(worker, NULL, 0, JOBSTACK_CAUSE_START, reason, &ignored);
 	jobstack_worker_free(worker);

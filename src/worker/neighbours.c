@@ -33,7 +33,7 @@ static void note_failure(struct neighbours *n, const struct result *r)
 }
 
 /* Makes of the failure R an interruption, which costs its entry no attempt. */
-static void spare(struct mailbox *box, struct result *r)
+static void spare_entry(struct mailbox *box, struct result *r)
 {
 	char plain[REASON_MAX];
 
@@ -76,7 +76,7 @@ void neighbours_judge(struct neighbours *n, struct result *results, struct jobst
 		return;
 	for (size_t i = 0; i < k; i++)
 		if (!suspicion_costs(&run, found[i] % JOBSTACK_DONE_ELSEWHERE)) {
-			spare(n->db->box, &results[at[i]]);
+			spare_entry(n->db->box, &results[at[i]]);
 			outcomes[at[i]] = result_outcome(&results[at[i]]);
 		}
 }
@@ -84,7 +84,7 @@ void neighbours_judge(struct neighbours *n, struct result *results, struct jobst
 /* ---------------------------------------------------------------------------------------------------- other nodes */
 
 /* Everybody who works on the stack. */
-struct crew {
+struct other_workers {
 	const struct suspicion *run;
 	const char *own;
 	int64_t now_us;
@@ -95,7 +95,7 @@ struct crew {
 
 static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 {
-	struct crew *c = ctx;
+	struct other_workers *c = ctx;
 	/* a worker tells what runs with its steps; what it claimed with the last one began then */
 	int64_t command_us = w->running == 0 ? 0 : w->longest_us > w->silent_us ? w->longest_us : w->silent_us + 1;
 	const char *name = w->node != NULL ? w->node : w->host != NULL ? w->host : "?";
@@ -147,7 +147,7 @@ void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct mailbox *box = n->db->box;
 	struct suspicion run = read_suspicion(box), *now = &box->suspicion;
-	struct crew crew = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
+	struct other_workers crew = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
 	char why[400];
 	int bad, same;
 

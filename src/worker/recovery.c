@@ -39,7 +39,7 @@ int recovery_connect(const struct config *config, int64_t first_us, struct jobst
 
 /* ------------------------------------------------------------------------------------------------ other workers */
 
-static void say_case(void *ctx, const struct js_observer_case *found)
+static void print_case(void *ctx, const struct js_observer_case *found)
 {
 	const struct config *config = ctx;
 	char text[700];
@@ -62,8 +62,8 @@ struct js_observer_options recovery_options(const struct config *config, uint64_
 
 	return (struct js_observer_options){
 		.self = self,
-		.tell = say_case,
-		.tell_ctx = ctx,
+		.report = print_case,
+		.report_ctx = ctx,
 		.log = config->verbose ? speaker_log : NULL, /* only people who ask want to know of a silent Slurm */
 		.log_ctx = ctx,
 		.module_dir = getenv("JOBSTACK_MODULE_DIR"),

@@ -12,7 +12,7 @@
 #include "exec/platform.h"
 #include "slurm/query.h"
 #include "show/words.h"
-#include "worker/advice.h"
+#include "worker/hints.h"
 #include "worker/entries.h"
 #include "worker/neighbours.h"
 #include "worker/persistent.h"
@@ -122,7 +122,7 @@ static int check_command(struct run *r, struct jobstack_error *error)
 	if (program != NULL)
 		JS_TRY(js_spawn_resolve(program, getenv("PATH"), &r->supervisor.commands.program, error));
 	JS_TRY(check_log_dir(r, error));
-	doubt = r->config.quiet ? NULL : advice_doubt(&r->config);
+	doubt = r->config.quiet ? NULL : hints_of_line(&r->config);
 	if (doubt != NULL)
 		speaker_say("%s", doubt);
 	return 0;
@@ -170,7 +170,7 @@ static int refuse_array_script(const struct run *r, struct jobstack_error *error
 	struct js_buf text = {0};
 	char *rest, *line;
 
-	advice_array(&r->config, r->supervisor.commands.version, &text);
+	hints_of_array(&r->config, r->supervisor.commands.version, &text);
 	rest = text.len > 0 ? text.data : NULL;
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0')
 		speaker_say("%s", line);
@@ -460,7 +460,7 @@ static void print_reason(const struct run *r)
 	case LEAVE_ELSEWHERE:
 	case LEAVE_MACHINE:
 		speaker_say("%s%s: the entries are back in the queue; this does not count as a failed attempt", b->why,
-			    advice_command(&r->config, b->why_number));
+			    hints_of_command(&r->config, b->why_number));
 		break;
 	case LEAVE_NODE:
 		speaker_say("%s: other nodes continue; tell your help desk, and avoid the node with --exclude=%s",

@@ -22,7 +22,7 @@ struct supervisor {
 	int signals; /* signalfd */
 	int life;    /* can be read when the keeper is gone; -1: that is known */
 	/* its own */
-	struct relay relay; /* the loop's threads */
+	struct loop loop; /* the loop's threads */
 	unsigned rounds; /* of the loop, by whichever thread: a thread that hung learns that others ran it meanwhile */
 	int leap;	 /* js_clock_leap_open */
 	struct {

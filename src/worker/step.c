@@ -172,9 +172,9 @@ static void note_time(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
-static void tell_events(struct ledger *l, struct step *s)
+static void send_events(struct ledger *l, struct step *s)
 {
-	events_tell(l->events, s->outcomes, s->n);
+	events_send(l->events, s->outcomes, s->n);
 }
 
 /* The lease is counted from when the step was sent.  So after a late reply the next heartbeat is due sooner. */
@@ -198,7 +198,7 @@ static void renew_lease(struct ledger *l, struct step *s)
 }
 
 /* Takes over what the step has read: the limits of the stack, and which commands are to be killed. */
-static void take_policy(struct ledger *l, struct step *s)
+static void adopt_policy(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->db.box;
 
@@ -231,13 +231,13 @@ static void note_claim(struct ledger *l, struct step *s)
 		survey_note_claim(&l->survey, s->batch.count == 0);
 }
 
-/* This comes before hand_over, which returns the entries if this makes the worker leave. */
+/* This comes before hand_over_claim, which returns the entries if this makes the worker leave. */
 static void check_directory(struct ledger *l, struct step *s)
 {
 	claimed_check_directory(&l->db, &l->directory, s->report.cwd);
 }
 
-static void hand_over(struct ledger *l, struct step *s)
+static void hand_over_claim(struct ledger *l, struct step *s)
 {
 	l->pace.claimed += s->batch.count;
 	if (s->batch.count > 0)
@@ -259,8 +259,8 @@ static void heed_state(struct ledger *l, struct step *s)
 
 /* All that follows from a step that has succeeded, in this order. */
 static void (*const after_step[])(struct ledger *, struct step *) = {
-	note_time,  tell_events,     renew_lease, take_policy, count_closed,
-	note_claim, check_directory, hand_over,	  heed_state,
+	note_time,  send_events,     renew_lease, adopt_policy, count_closed,
+	note_claim, check_directory, hand_over_claim,	  heed_state,
 };
 
 /* ----------------------------------------------------------------------------------------------------------- steps */
@@ -318,11 +318,11 @@ int step_do(struct ledger *l, struct step *s)
 		jobstack_disconnect(l->db.handle);
 	learn_packages(l, s);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
-	told = facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
+	told = facts_store(&l->facts, l->db.worker, s->outcomes, s->n);
 	js_error_clear(&l->db.error);
 	status = send_step(l, s);
 	if (status == 0 && told != 0) /* the database was away, and is back */
-		(void)facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
+		(void)facts_store(&l->facts, l->db.worker, s->outcomes, s->n);
 	outbox_answered(l->db.outbox, status == 0 ? s->n : 0);
 	if (status != 0) {
 		return_results(l, s);
@@ -375,7 +375,7 @@ int step_end_row(struct ledger *l, struct step *s)
 	learn_packages(l, s);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
 	js_error_clear(&l->db.error);
-	(void)facts_tell(&l->facts, l->db.worker, s->outcomes, s->n);
+	(void)facts_store(&l->facts, l->db.worker, s->outcomes, s->n);
 	do
 		status = end_row(l, s);
 	while (database_repeats(&l->db, status, since));
@@ -384,6 +384,6 @@ int step_end_row(struct ledger *l, struct step *s)
 		return_results(l, s);
 		return status;
 	}
-	events_tell(l->events, s->outcomes, s->n);
+	events_send(l->events, s->outcomes, s->n);
 	return 0;
 }

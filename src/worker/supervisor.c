@@ -36,7 +36,7 @@ int supervisor_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void start_all(struct supervisor *s)
+static void fill_slots(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->starts.later_us; i++)
 		if (!entries_fill(s, &s->slots[i]))
@@ -141,7 +141,7 @@ static int run_supervisor_loop(void *ctx)
 	for (;;) {
 		int64_t next, closes;
 
-		relay_next_round(&s->relay);
+		loop_next_round(&s->loop);
 		s->rounds++;
 		mailbox_note_round(s->box);
 		(void)entries_read_clocks(s);
@@ -153,7 +153,7 @@ static int run_supervisor_loop(void *ctx)
 			return 0;
 		}
 		closes = timers_watch_job_end(s);
-		start_all(s);
+		fill_slots(s);
 		next = timers_run(s);
 		wait_for_any(s, earlier(closes, next));
 	}
@@ -175,10 +175,10 @@ void supervisor_run(struct supervisor *s)
 	orphans_begin(&s->orphans);
 	if (s->config->persistent && converse_begin(s, &error) != 0)
 		leave_blind(s, &error);
-	s->relay.loop = run_supervisor_loop;
-	s->relay.nudge = nudge_loop;
-	s->relay.ctx = s;
-	if (relay_run(&s->relay, &error) != 0) /* no thread: the loop runs in this one, and waits for a hanging call */
+	s->loop.run = run_supervisor_loop;
+	s->loop.nudge = nudge_loop;
+	s->loop.ctx = s;
+	if (loop_run(&s->loop, &error) != 0) /* no thread: the loop runs in this one, and waits for a hanging call */
 		(void)run_supervisor_loop(s);
 	if (supervisor_hangs(s))
 		return;

@@ -71,7 +71,7 @@ static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 	if (slot->call != CALL_KEEP)
 		slot->ended_us = now;
 	slot->abandoned = 1;
-	relay_abandon(&s->relay);
+	loop_abandon_call(&s->loop);
 	slot_begin_outcome(slot, &outcome);
 	outcome.started_us = slot->started_us;
 	outcome.ended_us = slot->ended_us;
@@ -204,7 +204,7 @@ static int64_t trim_outputs(struct supervisor *s, int64_t now)
 /* ---------------------------------------------------------------------------------------------------------- all */
 
 /* Returns whether the worker leaves.  Notes also which commands are to be killed. */
-static int look_into_mailbox(struct supervisor *s)
+static int read_mailbox(struct supervisor *s)
 {
 	int leaves;
 
@@ -224,7 +224,7 @@ int64_t timers_run(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, lease_stop, stop;
 	enum ending why = ENDING_DRAIN, lease_why;
-	int going = look_into_mailbox(s);
+	int going = read_mailbox(s);
 
 	stop = s->commands.draining ? s->leave.drain_at_us : INT64_MAX;
 	lease_stop = entries_keep_lease(s, now, &lease_why);
@@ -267,7 +267,7 @@ static int ask_job_end(struct supervisor *s, int64_t now)
 }
 
 /* With the mailbox's lock held: takes the answer, if there is one, and returns by how much the job ends later. */
-static int64_t take_job_end(struct supervisor *s)
+static int64_t read_job_end(struct supervisor *s)
 {
 	int64_t known = s->box->guard.end_us, end = s->keeper->page->job_end_us;
 
@@ -286,7 +286,7 @@ int64_t timers_watch_job_end(struct supervisor *s)
 
 	(void)pthread_mutex_lock(&s->box->lock);
 	stay = s->box->leaving == STAY;
-	gained = stay ? take_job_end(s) : 0;
+	gained = stay ? read_job_end(s) : 0;
 	end = s->box->guard.end_us;
 	closes = guard_closes_us(&s->box->guard);
 	if (closes <= now)

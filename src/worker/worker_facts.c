@@ -78,7 +78,7 @@ void facts_of_packages(struct facts *f, struct jobstack_outcome *o, size_t n)
 
 /* Stores the fact of this NUMBER, -1: there is none.  Returns 0; or a negative code: the others need not be tried now.
  */
-static int tell_fact(struct facts *f, struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number)
+static int store_fact(struct facts *f, struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf text = {0};
@@ -103,16 +103,16 @@ static int tell_fact(struct facts *f, struct jobstack_worker *worker, enum jobst
 	return status;
 }
 
-int facts_tell(struct facts *f, struct jobstack_worker *worker, const struct jobstack_outcome *o, size_t n)
+int facts_store(struct facts *f, struct jobstack_worker *worker, const struct jobstack_outcome *o, size_t n)
 {
-	int status = tell_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number);
+	int status = store_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number);
 
 	for (size_t i = 0; i < n && status == 0; i++) {
-		status = tell_fact(f, worker, JOBSTACK_FACT_PROGRAM, o[i].program);
-		JS_THEN(status, tell_fact(f, worker, JOBSTACK_FACT_MOUNT, o[i].mount));
+		status = store_fact(f, worker, JOBSTACK_FACT_PROGRAM, o[i].program);
+		JS_THEN(status, store_fact(f, worker, JOBSTACK_FACT_MOUNT, o[i].mount));
 	}
 	while (status == 0 && f->untold_n > 0) {
-		status = tell_fact(f, worker, JOBSTACK_FACT_PACKAGES, f->untold[f->untold_n - 1].number);
+		status = store_fact(f, worker, JOBSTACK_FACT_PACKAGES, f->untold[f->untold_n - 1].number);
 		if (status == 0)
 			free(f->untold[--f->untold_n].text);
 	}

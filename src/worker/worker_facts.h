@@ -37,6 +37,6 @@ void facts_of_packages(struct facts *facts, struct jobstack_outcome *outcomes, s
 
 /* Stores what N OUTCOMES refer to and the database does not have yet.  Returns 0; or a negative code: then not all is
  * stored, and it can be called again. */
-int facts_tell(struct facts *facts, struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n);
+int facts_store(struct facts *facts, struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n);
 
 void facts_free(struct facts *facts);

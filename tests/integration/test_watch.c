@@ -29,7 +29,7 @@ static void take_case(void *ctx, const struct js_observer_case *c)
 
 static struct js_observer *watcher(const char *stack, uint64_t self)
 {
-	struct js_observer_options options = {.self = self, .tell = take_case};
+	struct js_observer_options options = {.self = self, .report = take_case};
 	struct js_observer *watch;
 
 	told_n = 0;

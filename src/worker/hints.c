@@ -2,7 +2,7 @@
  *
  * The worker's remedies.  Promise: advice alone; what is asked for is done as it stands.
  */
-#include "worker/advice.h"
+#include "worker/hints.h"
 
 #include "base/error.h"
 #include "proc/child.h"
@@ -35,7 +35,7 @@ static int one_of(const char *word, const char *const *list)
 	return 0;
 }
 
-const char *advice_command(const struct config *c, unsigned why)
+const char *hints_of_command(const struct config *c, unsigned why)
 {
 	const char *program = c->words > 0 ? c->command[0] : "";
 	static char text[400];
@@ -59,7 +59,7 @@ const char *advice_command(const struct config *c, unsigned why)
 	return strchr(program, '/') == NULL ? ": load its module, or give the full path" : "";
 }
 
-const char *advice_remedy(const struct config *c, const struct jobstack_error *error)
+const char *hints_of_error(const struct config *c, const struct jobstack_error *error)
 {
 	const struct js_remedy about = {JS_REMEDY_WORKER,
 					c->defaults_file != NULL ? c->defaults_file : "the option file", c->stack};
@@ -67,7 +67,7 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 	static char text[PATH_MAX + 400];
 
 	if (error->code == JOBSTACK_EFILE)
-		return advice_command(c, error->server_errno);
+		return hints_of_command(c, error->server_errno);
 	(void)snprintf(text, sizeof(text), "%s%s", what != NULL ? ": " : "", what != NULL ? what : "");
 	return text;
 }
@@ -93,7 +93,7 @@ static const char *name_in_code(const struct config *c)
 	return NULL;
 }
 
-void advice_array(const struct config *c, const struct js_program *program, struct js_buf *out)
+void hints_of_array(const struct config *c, const struct js_program *program, struct js_buf *out)
 {
 	static const char name[] = JS_ENV_ARRAY_TASK;
 	struct js_buf words = {0};
@@ -126,7 +126,7 @@ void advice_array(const struct config *c, const struct js_program *program, stru
 	js_buf_free(&words);
 }
 
-const char *advice_doubt(const struct config *c)
+const char *hints_of_line(const struct config *c)
 {
 	static const char *const of_shells[] = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1", NULL};
 	const char *program = c->shell || c->words == 0 ? NULL : name_in_code(c);
