@@ -25,8 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNBORN_US JS_SECOND_US	      /* how often the keeper checks whether there is a lease by now */
-#define REFUSED_US JS_SECOND_US	      /* the pause after the machine gave no process for a look */
+#define UNBORN_US JS_SECOND_US	      /* how often the keeper checks whether the worker has a lease by now */
+#define REFUSED_US JS_SECOND_US	      /* the pause after no process could be created for a look */
 #define LATEST_US (10 * JS_SECOND_US) /* the longest pause between two checks */
 #define AGAIN_US (JS_SECOND_US / 10)  /* between two rounds of killing commands of a worker that hangs */
 #define ENDING_US (10 * JS_SECOND_US) /* how long killed processes may take to end, perhaps within the kernel */
@@ -46,15 +46,17 @@ void keeper_signals(void *signals)
 			(void)sigaddset(set, numbers[i]);
 }
 
-static sigset_t normal; /* the signal mask as it was */
+static sigset_t normal; /* the signal mask as it was, for the worker and for looks */
 
+/* The keeper also waits for SIGCHLD, so that it notices the worker's end at once. */
 static void fill_keeper_signals(sigset_t *set)
 {
 	keeper_signals(set);
 	(void)sigaddset(set, SIGCHLD);
 }
 
-/* Returns whether there are children, or may be: a process that adopts orphans does so after exec, too. */
+/* Returns whether this process has children, or may get some that are not the worker's: a process that was made a
+ * subreaper stays one after exec, and adopts orphans.  Collects children that have ended. */
 static int has_children(void)
 {
 	int adopts = 0;
@@ -81,7 +83,8 @@ static int forward_until_exit(pid_t keeper, const sigset_t *set)
 	}
 }
 
-/* If this process has children, starts another one to become the keeper.  Results as of keeper_split. */
+/* If this process has children, starts another process to become the keeper, since the keeper kills all that is below
+ * it. If this process is killed, so is the keeper, and with it the worker.  Returns as keeper_split does. */
 static int leave_children(const sigset_t *set, int *status, struct jobstack_error *error)
 {
 	pid_t parent = getpid(), keeper;
@@ -97,12 +100,15 @@ static int leave_children(const sigset_t *set, int *status, struct jobstack_erro
 		return 1;
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) /* it died before the kernel knew */
+	if (getppid() != parent) /* it died before prctl, which then has no effect */
 		_exit(128 + SIGKILL);
-	(void)setsid(); /* a terminal's signals come through the parent */
+	(void)setsid(); /* a terminal's signals come through the parent, and must not come twice */
 	return 0;
 }
 
+/* Forks the worker.  Both processes share the page.  The worker has the reading end of a pipe whose writing end only
+ * the keeper holds: when the keeper ends, however it does, the kernel closes it, and the worker reads the end of file.
+ * Returns 0 in both processes. */
 static int make_worker(struct keeper *k, struct jobstack_error *error)
 {
 	void *page = mmap(NULL, sizeof(*k->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -118,8 +124,9 @@ static int make_worker(struct keeper *k, struct jobstack_error *error)
 	if (k->pid < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "can't start a process for the worker: %s",
 				    js_error_process_words(errno));
+	/* life[0] is the reading end: the worker closes the writing end, the keeper the reading end */
 	(void)close(life[k->pid == 0]);
-	k->life = life[k->pid != 0]; /* the keeper only holds its end open */
+	k->life = life[k->pid != 0];
 	if (k->pid == 0) {
 		(void)setsid();
 		return 0;
@@ -154,13 +161,15 @@ void keeper_ask(const struct keeper *k)
 		return; /* the counter is full: there are requests enough */
 }
 
-/* A look that is under way. */
+/* The look: a child of the keeper that seeks proofs of other workers' deaths, or asks Slurm when the job ends. */
 struct look {
 	pid_t pid;	  /* 0: there is none */
-	int64_t until_us; /* it is killed then; without a look: none begins before */
+	int64_t until_us; /* the moment at which it is killed; without a look: none begins before */
 };
 
-/* Runs the look in a process of its own: it may wait for Slurm or the database for long. */
+/* Begins a look if the worker has asked for one and none is under way.  It is a process of its own, since it may wait
+ * for Slurm or the database for long, and the keeper must never wait.  Requests that come while a look runs are added
+ * up in the eventfd, and are answered by one further look. */
 static void begin_look(const struct keeper *k, struct look *look)
 {
 	uint64_t count;
@@ -183,7 +192,8 @@ static void begin_look(const struct keeper *k, struct look *look)
 	_exit(k->look(k->look_ctx));
 }
 
-/* Collects children that have ended.  1: the worker was among them. */
+/* Collects children that have ended: the worker, a look, and orphans of commands.  Returns whether the worker was among
+ * them; then END says how it ended. */
 static int collect_worker(const struct keeper *k, struct look *look, struct keeper_end *end)
 {
 	int status, ended = 0;
@@ -201,6 +211,7 @@ static int collect_worker(const struct keeper *k, struct look *look, struct keep
 	return ended;
 }
 
+/* Passes the signals that ask the worker to end on to it. */
 static void forward_signals(const struct keeper *k, int signals)
 {
 	struct signalfd_siginfo info;
@@ -210,6 +221,7 @@ static void forward_signals(const struct keeper *k, int signals)
 			(void)kill(k->pid, (int)info.ssi_signo);
 }
 
+/* For js_tree_kill: checked before each kill, since the worker may renew its lease while /proc is being read. */
 static int is_lease_over(const void *ctx)
 {
 	const struct keeper_page *page = ctx;
@@ -217,7 +229,10 @@ static int is_lease_over(const void *ctx)
 	return page->deadline_us <= js_clock_mono_us();
 }
 
-/* Kills the commands of a worker whose lease has ended.  Returns when to check again. */
+/* Kills the commands of a worker whose lease has ended.  Returns when to check again.
+ *
+ * KILLING is set before and KILLED_US after the first kill.  A worker that wakes meanwhile sees commands end by
+ * SIGKILL: it waits while KILLING is set, and then knows by KILLED_US that this was no fault of the entries. */
 static int64_t keep_lease(const struct keeper *k, int64_t now)
 {
 	int64_t deadline = k->page->deadline_us;
@@ -235,7 +250,8 @@ static int64_t keep_lease(const struct keeper *k, int64_t now)
 	return now + (killed > 0 ? AGAIN_US : UNBORN_US);
 }
 
-/* The worker is gone: everything below this process has to go. */
+/* Kills everything below this process, now that the worker has ended: what commands started has become its child, or
+ * the child of such a child.  It repeats until nothing is left, since a process may fork while /proc is being read. */
 static void kill_what_is_left(struct keeper_end *end)
 {
 	int64_t until = js_clock_mono_us() + ENDING_US;
@@ -269,6 +285,8 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
 	polls[2] = (struct pollfd){.fd = js_clock_leap_open(), .events = POLLIN};
 	polls[1] = (struct pollfd){.events = POLLIN};
+	/* In each round: the lease, the look's time limit, events, signals, ended children, and a new look.  The
+	 * eventfd is polled only while a look could begin, or poll would return at once again and again. */
 	for (;;) {
 		int64_t now = js_clock_mono_us(), next = keep_lease(k, now);
 
@@ -290,9 +308,9 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 		}
 		if (k->look != NULL)
 			begin_look(k, &look);
-		js_reap_oom_look(&oom); /* what was killed before was not the worker */
+		js_reap_oom_look(&oom); /* a kill that was counted by now did not hit the worker, which still runs */
 	}
-	if (end->hangs) /* usually it has no commands any more */
+	if (end->hangs) /* the worker itself can't be waited for; usually it has no commands left */
 		(void)js_tree_kill(k->pid, NULL, NULL);
 	else
 		kill_what_is_left(end);

@@ -7,8 +7,8 @@
  *                           it kills every process that the worker has left.  Then the worker is known to be dead, and
  *                           its entries can be recovered.
  *   the worker hangs        (SIGSTOP) past the end of its lease: the keeper kills its commands.
- *   the keeper is killed    The worker sees a pipe close, returns what it has not started, and kills its commands:
- * their entries count as lost.
+ *   the keeper is killed    The worker sees a pipe close, returns what it has not started, and kills its commands,
+ * whose entries count as lost.
  *
  * Signals that ask the worker to end are passed on.  The worker is a session of its own, so that it does not get those
  * of a terminal twice.
@@ -32,13 +32,14 @@ struct keeper_page {
 	_Atomic uint64_t worker;     /* the worker's number; 0: it holds no entries (yet, or any more) */
 	unsigned char token[16];     /* written before the number */
 	_Atomic int64_t lease_us;    /* its length; written before the number */
-	_Atomic int64_t deadline_us; /* after this moment no command of it may run; INT64_MAX: there is none */
-	_Atomic int killing;	     /* the keeper kills commands because of that, or is about to */
-	_Atomic int64_t killed_us;   /* when it last had killed some; 0: never */
+	_Atomic int64_t deadline_us; /* the lease's end, after which no command of it may run; INT64_MAX: no lease yet,
+					no command left, or commands may finish without one (--on-lease-loss finish) */
+	_Atomic int killing;	     /* the keeper is just killing commands because the lease has ended */
+	_Atomic int64_t killed_us;   /* when it had last killed some; 0: never */
 	_Atomic int64_t left_us;     /* when the worker had finished, and only its process had to end; 0: not yet */
 	_Atomic int status;	     /* its exit status then */
-	_Atomic int64_t job_end_us;  /* KEEPER_ASKED: the look is to find out when the Slurm job ends, and to write that
-					here; 0: it is not known */
+	_Atomic int64_t job_end_us;  /* the answer of a look: when the Slurm job ends; KEEPER_ASKED: the look is to find
+					it  out; 0: it is not known */
 	_Atomic int spools;	     /* outcomes wait in the file SPOOL */
 	char spool[4600];
 };

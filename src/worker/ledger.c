@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "worker/step.h"
 
-/* Waits, with the lock held, until UNTIL or a wake. */
+/* Waits, with the lock held, until UNTIL or until somebody wakes this thread.  If it is time to check that the idle
+ * connection still stands, checks that instead of waiting. */
 static void wait_for_ledger_work(struct ledger *l, int64_t until)
 {
 	struct mailbox *box = l->db.box;
@@ -39,7 +40,7 @@ static void give_back_delayed(struct ledger *l)
 	}
 }
 
-/* One round: a step, and what it shows of the stack. */
+/* Does one step, and then decides by what it showed of the stack whether to look at it more closely. */
 static int do_round(struct ledger *l, struct step *s)
 {
 	int64_t now = jobstack_now_us();
@@ -48,7 +49,9 @@ static int do_round(struct ledger *l, struct step *s)
 	return survey_after_step(&l->survey, now, l->pace.claimed, s->report.due);
 }
 
-/* The loop, until the worker leaves and everything that ran has ended. */
+/* The loop, until the worker leaves and everything that ran has ended.  In each round it does the first of these that
+ * is due: end, a step, a look at the stack (the survey), wait.  It decides with the mailbox's lock held, and does
+ * what may take long without it. */
 static int work_through(struct ledger *l)
 {
 	struct step s = {.results = NULL};
@@ -59,6 +62,7 @@ static int work_through(struct ledger *l)
 	while (status == 0) {
 		(void)pthread_mutex_lock(&box->lock);
 		give_back_delayed(l);
+		/* the last outcomes go with the end of the row, if one step can carry them */
 		over = box->leaving != STAY && box->queued == 0 && box->running == 0 &&
 		       box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && step_is_due(l, &s, &until);
@@ -85,7 +89,7 @@ static int work_through(struct ledger *l)
 	return status;
 }
 
-/* Ends the row, with the last outcomes. */
+/* Ends the worker's row, with the last outcomes. */
 static int end_worker(struct ledger *l)
 {
 	struct step s = {.results = NULL};
@@ -121,13 +125,15 @@ static int learn_durations(struct ledger *l)
 	return 0;
 }
 
-/* Tells the supervisor that this thread has ended, and why the worker leaves. */
+/* Reports to the supervisor that this thread has ended, and why the worker leaves.  STATUS: of the loop; 1: fenced.
+ * ECONFLICT: the database has forgotten the worker.  In these cases, and if all went well, the worker holds no entries:
+ * if it is killed from now on, the keeper has nothing to recover. */
 static void report_end(struct ledger *l, int status)
 {
 	struct database *db = &l->db;
 
 	if (status >= 0 || status == JOBSTACK_ECONFLICT)
-		l->keeper->page->worker = 0; /* there are no entries left to recover */
+		l->keeper->page->worker = 0;
 	if (status == JOBSTACK_NOTHING)
 		database_leave(db, LEAVE_FENCED, "the lease was lost: other workers have this worker's entries now");
 	else if (status == JOBSTACK_ECONFLICT) /* a restored database: others may have its entries */

@@ -12,7 +12,7 @@
 #include "worker/worker_facts.h"
 #include "worker/survey.h"
 
-/* If no command starts or ends in this time, what waits is returned. */
+/* If no command starts or ends in this time, claimed entries that wait for a slot go back to the queue. */
 #define LEDGER_STUCK_US (5 * JS_SECOND_US)
 
 struct ledger {
@@ -29,7 +29,7 @@ struct ledger {
 	/* its own */
 	struct {
 		uint64_t claimed;	   /* entries so far */
-		uint64_t held;		   /* nothing is claimed ahead until more commands than that have ended */
+		uint64_t held;		   /* nothing is claimed ahead while exactly so many commands have ended */
 		int limited;		   /* the stack has max_running */
 		struct batching_step step; /* how long steps take */
 		struct batching_wait wait; /* how much of the slots' time they cost */

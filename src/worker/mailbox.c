@@ -43,6 +43,7 @@ struct jobstack_outcome result_outcome(const struct result *result)
 	return outcome;
 }
 
+/* The results that come back are older than those in the mailbox, so they go before them. */
 void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
 {
 	struct result *all = n == 0 ? NULL : realloc(results, (n + box->results_n) * sizeof(*all));
@@ -59,6 +60,7 @@ void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
 	box->results_room = box->results_n;
 }
 
+/* Frees a parcel: no entry of it waits, runs or is without an outcome. */
 static void drop_parcel(struct mailbox *box, struct parcel *parcel)
 {
 	STAILQ_REMOVE(&box->parcels, parcel, parcel, next);
@@ -89,9 +91,11 @@ void mailbox_wake_supervisor(struct mailbox *box)
 	uint64_t one = 1;
 
 	if (write(box->event, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it is awake */
+		return; /* the counter is full, so the supervisor will wake anyway */
 }
 
+/* Each round of the supervisor's loop calls this, so the usual case takes no lock.  mailbox_had_round sets ROUND_ASKED
+ * before it wakes the supervisor, so the round that follows sees it. */
 void mailbox_note_round(struct mailbox *box)
 {
 	atomic_store(&box->round_us, jobstack_now_us());
@@ -107,6 +111,7 @@ int mailbox_had_round(struct mailbox *box, int64_t longest_us)
 {
 	if (jobstack_now_us() - atomic_load(&box->round_us) <= longest_us)
 		return 1;
+
 	atomic_store(&box->round_asked, 1);
 	mailbox_wake_supervisor(box);
 	return 0;
@@ -157,6 +162,8 @@ void mailbox_slow_down(struct mailbox *box)
 	box->slow_until_us = wait > 0 ? jobstack_now_us() + wait : 0;
 }
 
+/* The next entry to start is the first of the first parcel that has one left.  An entry that was lost twice starts only
+ * if nothing else runs. */
 int mailbox_may_start(const struct mailbox *box)
 {
 	if (box->leaving != STAY || box->queued == 0 || box->leaps != box->leaps_settled ||
@@ -216,7 +223,8 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 	return 0;
 }
 
-/* If memory runs out, the entry goes back when the worker ends (jobstack_worker_end). */
+/* Posts an entry that has not started as returned, or, if somebody wants it killed, as failed.  Without memory returns
+ * -1: then the entry goes back when the worker ends (jobstack_worker_end). */
 static int post_unstarted(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
 {
 	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
@@ -248,6 +256,8 @@ const char *mailbox_refusal(const struct parcel *p, const struct jobstack_entry 
 	return NULL;
 }
 
+/* If the entry is the last one taken from its parcel, the parcel's counter just goes back by one.  If others were taken
+ * or returned since, it can't take its place again, and goes back to the queue. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
 {
 	box->running--;

@@ -18,7 +18,7 @@
 
 #define PATIENCE_US (2 * JS_SECOND_US) /* if the database takes longer to answer, outcomes are written to the disk */
 #define LOOK_US (JS_SECOND_US / 4)     /* how often new outcomes in the mailbox are written then */
-#define RETRY_US (10 * JS_SECOND_US)   /* the pause after no place could be written to */
+#define RETRY_US (10 * JS_SECOND_US)   /* the pause after nothing could be written in any of the places */
 #define END_US (10 * JS_SECOND_US)     /* how long to wait for the disk at the end */
 
 void outbox_places(struct outbox *o, const char *dir, const char *name, const char *tmp)
@@ -45,6 +45,9 @@ static void waiting_free(struct waiting *w)
 	free(w->outcomes);
 }
 
+/* Copies what waits: first the outcomes that the ledger's step carries, then those in the mailbox.  That is the order
+ * of delivery, so the numbers of outcomes that were written and taken say which ones they are.  Returns 0, or -1
+ * without memory. */
 static int gather_waiting(struct outbox *o, struct waiting *w)
 {
 	struct mailbox *box = o->box;
@@ -69,7 +72,8 @@ static int gather_waiting(struct outbox *o, struct waiting *w)
 	return 0;
 }
 
-/* Tells the keeper where the spool is; NULL: there is no spool. */
+/* Notes for the keeper where the spool is; NULL: there is no spool.  SPOOLS is 0 while the path is being written, so
+ * that the keeper never reads half a path. */
 static void note_path(struct outbox *o, const char *path)
 {
 	o->page->spools = 0;
@@ -79,7 +83,8 @@ static void note_path(struct outbox *o, const char *path)
 	o->page->spools = 1;
 }
 
-/* Puts all of it into a new file, in the first place that takes it. */
+/* Writes all that waits into a new file, in the first place where that succeeds, and removes the old file.  Returns 0,
+ * or -1: nothing could be written anywhere, and the old file is as it was. */
 static int move_to_new_file(struct outbox *o, const struct waiting *w, int64_t wall_us, struct jobstack_error *error)
 {
 	for (size_t place = 0; place < OUTBOX_PLACES; place++) {
@@ -110,7 +115,8 @@ static int move_to_new_file(struct outbox *o, const struct waiting *w, int64_t w
 	return -1;
 }
 
-/* The database has taken the first N of what waits. */
+/* Notes that the database has taken the first N of what waits.  Those of them that are in the file have to be marked
+ * there as delivered (TIDY). */
 static void count_taken(struct outbox *o, size_t n)
 {
 	size_t known = n < o->spooled ? n : o->spooled;
@@ -120,7 +126,11 @@ static void count_taken(struct outbox *o, size_t n)
 	o->tidy |= known > 0;
 }
 
-/* Writes what waits to the disk.  With the lock held, which is released during the write. */
+/* Writes what waits to the disk.  With the lock held, which is released during the write.
+ *
+ * Meanwhile the database may answer.  Then TAKEN counts what it has taken (BUSY), and that is subtracted afterwards:
+ * the numbers in this function are those of the moment when it began.  A file that exists is only appended to; if that
+ * fails, everything is written anew in another place. */
 static void save_waiting(struct outbox *o)
 {
 	int64_t wall_us = js_clock_wall_us() - js_clock_mono_us();
@@ -155,7 +165,7 @@ static void save_waiting(struct outbox *o)
 	waiting_free(&w);
 }
 
-/* Everything in the file has been delivered, or is obsolete. */
+/* Removes the file, when everything in it has been delivered or is obsolete. */
 static void discard_file(struct outbox *o)
 {
 	note_path(o, NULL);
@@ -163,8 +173,9 @@ static void discard_file(struct outbox *o)
 	o->file = NULL;
 }
 
-/* Records in the file what the database has taken of it; if that is all, removes the file.  With the lock held, which
- * is released during the write. */
+/* Records in the file how much of it the database has taken; if that is all, removes the file.  With the lock held,
+ * which is released during the write.  A spool that is delivered again later, by the keeper or by a person, skips what
+ * is marked; what was delivered but not marked is delivered again, which changes nothing. */
 static void note_taken(struct outbox *o)
 {
 	int all = o->spooled == 0 && o->delivered == o->written;
@@ -184,7 +195,8 @@ static void note_taken(struct outbox *o)
 	(void)pthread_mutex_lock(&o->lock);
 }
 
-/* At the end: writes what still waits to the disk, and that the worker has left.  As note_taken. */
+/* At the end: writes what still waits to the disk, and notes that the worker has left, so that others may deliver the
+ * spool at once.  With the lock held, which is released during the writes. */
 static void conclude_file(struct outbox *o)
 {
 	size_t waiting = o->box->results_n; /* the ledger has ended */
@@ -204,6 +216,7 @@ static void conclude_file(struct outbox *o)
 	(void)pthread_mutex_lock(&o->lock);
 }
 
+/* Waits until somebody wakes this thread, or until UNTIL_US if that is not 0. */
 static void doze_until(struct outbox *o, int64_t until_us)
 {
 	struct timespec t = js_clock_deadline(until_us);
@@ -216,6 +229,14 @@ static void doze_until(struct outbox *o, int64_t until_us)
 	o->dozing = 0;
 }
 
+/* The thread.  What it does in each round:
+ *
+ *   the database has taken some of the file   notes that in the file, or removes it
+ *   no question to the database is open       sleeps until there is one
+ *   a question is open for less than 2 s,     sleeps until then: usually the answer comes, and nothing is ever written
+ *   and nothing is in the file
+ *   else                                      writes what waits, and looks again for more after a quarter of a second
+ */
 static void *outbox_main(void *arg)
 {
 	struct outbox *o = arg;
@@ -288,7 +309,7 @@ void outbox_gave_up(struct outbox *o)
 	(void)pthread_mutex_lock(&o->lock);
 	o->asked = NULL;
 	o->asked_n = 0;
-	o->since_us = 1; /* for ever */
+	o->since_us = 1; /* long ago: so what waits is written at once */
 	(void)pthread_cond_signal(&o->wake);
 	(void)pthread_mutex_unlock(&o->lock);
 }
@@ -346,7 +367,8 @@ int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struc
 	spool.outcomes = w.outcomes;
 	spool.n = w.n;
 	status = deliver_outcomes(handle, &spool, JOBSTACK_CAUSE_NONE, NULL, became, error);
-	/* a conflict: the database has forgotten this worker, and the spool is the only trace of these outcomes */
+	/* a conflict: the database, which was set back, does not know this worker, and only the spool has these
+	 * outcomes */
 	*late = status == JOBSTACK_ECONFLICT ? w.n : became[JOBSTACK_TOO_LATE];
 	if (status >= 0 && o->file != NULL)
 		discard_file(o);

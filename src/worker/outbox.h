@@ -25,17 +25,17 @@ struct outbox {
 	pthread_cond_t wake, done;
 	int begun, stop, dozing, ended;
 	int stuck;    /* the thread hangs in a file system, so nothing of this may be freed */
-	int busy;     /* the thread is writing what waited when it began */
-	size_t taken; /* while it writes: how many of the first of these the database has taken */
+	int busy;     /* the thread is writing, without the lock */
+	size_t taken; /* while it writes: how many of the outcomes that waited when it began the database has taken */
 	int tidy;     /* the file does not record the last deliveries yet */
 	const struct jobstack_outcome *asked; /* outcomes of the ledger's step that is under way */
 	size_t asked_n;
 	int64_t since_us;	     /* since when the database has been asked; 0: no question is open */
 	struct js_spool_file *file;  /* or NULL; only the thread uses it until it has ended */
-	size_t spooled;		     /* how many of the first that wait are in the file */
-	uint64_t written, delivered; /* numbers of outcomes in that file */
-	int64_t retry_us;	     /* nothing could be written: not tried again before */
-	int told;
+	size_t spooled;		     /* how many of the outcomes that wait, from the first on, are in the file */
+	uint64_t written, delivered; /* how many the file has in all, and how many of these the database has taken */
+	int64_t retry_us;	     /* after nothing could be written: when to try again */
+	int told;		     /* that nothing could be written, once */
 };
 
 /* Fills the paths: NAME.spool in DIR; then in TMP (may be NULL) and in /tmp. */
@@ -44,9 +44,9 @@ void outbox_places(struct outbox *outbox, const char *dir, const char *name, con
 /* Starts the thread; after the signals were blocked. */
 int outbox_begin(struct outbox *outbox, struct jobstack_error *error);
 
-/* The ledger calls outbox_ask when it asks the database, with N OUTCOMES that must stay as they are; outbox_answered
- * when the database has answered, and taken the first N; outbox_gave_up when it can't be asked any more, and what was
- * not taken is in the mailbox again. */
+/* For the ledger.  outbox_ask: a question to the database begins; its N OUTCOMES must stay as they are until the
+ * answer. outbox_answered: the database has answered, and taken the first N of what waits.  outbox_gave_up: the
+ * database can't be asked any more, and what it has not taken is in the mailbox again. */
 void outbox_ask(struct outbox *outbox, const struct jobstack_outcome *outcomes, size_t n);
 void outbox_answered(struct outbox *outbox, size_t n);
 void outbox_gave_up(struct outbox *outbox);

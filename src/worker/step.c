@@ -16,15 +16,17 @@
 
 /* ---------------------------------------------------------------------------------------- when, and with what */
 
-/* Returns whether the next claim should reach for an entry far behind (worker/suspicion.h).  For that it takes many
- * entries, which some settings forbid. */
+/* Returns whether the next claim is to get an entry from far behind in the queue (worker/suspicion.h).  To reach it,
+ * the worker must claim many entries, which some settings forbid. */
 static int goes_far(const struct ledger *l)
 {
 	return suspicion_goes_far(&l->db.box->suspicion) && !l->pace.limited && l->db.config->batch == 0 &&
 	       l->db.config->max_entries == 0 && l->db.box->max_losses >= 2;
 }
 
-/* Fills in what the next step would claim, and when it is due. */
+/* Plans what the next step would claim.  With the mailbox's lock held.  batching_plan knows how many entries are worth
+ * claiming; what follows it are reasons to claim others, fewer or none: the worker leaves, the stack was just seen to
+ * be empty, entries fail here in a row, no process can be created, --max-entries. */
 static struct batching_plan plan_step(struct ledger *l, int64_t now)
 {
 	const struct mailbox *box = l->db.box;
@@ -62,8 +64,9 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 	return plan;
 }
 
-/* About a third of the lease (JS_OBSERVER_BEATS_US) after the last step, with a random part, so that workers don't beat
- * together. */
+/* Returns when the next heartbeat is due: about a third of the lease after the last step.  A worker that may not stay
+ * connected sends them as if its lease had at most JS_OBSERVER_BEATS_US.  From the third an eighth is left out, and
+ * each time a random part of up to a quarter, so that workers that began together don't send together for ever. */
 static int64_t next_heartbeat(const struct ledger *l)
 {
 	int64_t lease = jobstack_worker_lease_us(l->db.worker);
@@ -78,7 +81,7 @@ int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 	int64_t now = jobstack_now_us(), flush_at;
 	const struct batching_plan plan = plan_step(l, now);
 
-	s->nudged = box->nudged; /* a bare heartbeat, since that always brings the requests to kill */
+	s->nudged = box->nudged; /* then it is only a heartbeat: its answer always has the requests to kill */
 	s->k = s->nudged ? 0 : plan.claim;
 	s->fresh = plan.fresh;
 	s->leaps = box->leaps;
@@ -93,6 +96,7 @@ int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 		*until = l->survey.empty.until_us;
 	if (box->leaving == STAY && box->slow_until_us > now && box->slow_until_us < *until)
 		*until = box->slow_until_us;
+	/* wake when give_back_delayed (ledger.c) has something to do */
 	if (box->queued > 0 && box->progress_us + LEDGER_STUCK_US < *until)
 		*until = box->progress_us + LEDGER_STUCK_US > now ? box->progress_us + LEDGER_STUCK_US
 								  : now + JS_SECOND_US / 5;
@@ -107,6 +111,8 @@ int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 	return 0;
 }
 
+/* What a step carries leaves the mailbox, but stays in S until the step is settled, so that it can be sent again
+ * exactly as it was.  All memory is allocated before anything is moved. */
 int step_take(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->db.box;
@@ -172,12 +178,15 @@ static void note_time(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
+/* Events are sent only now: an attempt that the database has not taken may still get another outcome. */
 static void send_events(struct ledger *l, struct step *s)
 {
 	events_send(l->events, s->outcomes, s->n);
 }
 
-/* The lease is counted from when the step was sent.  So after a late reply the next heartbeat is due sooner. */
+/* Moves the lease on, for the supervisor and for the keeper.  The lease is counted from the moment when the step was
+ * first sent, not from its answer, because others count from when SEQ changed, which lies between the two.  So after a
+ * late reply the next heartbeat is due sooner. */
 static void renew_lease(struct ledger *l, struct step *s)
 {
 	int64_t deadline = jobstack_worker_deadline_us(l->db.worker);
@@ -214,6 +223,8 @@ static void adopt_policy(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
+/* Counts what the step closed: from now on it is part of what a look at the stack counts.  Entries that went back don't
+ * count for --max-entries. */
 static void count_closed(struct ledger *l, struct step *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -223,6 +234,8 @@ static void count_closed(struct ledger *l, struct step *s)
 	}
 }
 
+/* Notes a claim that got nothing.  If it wanted only fresh entries (never lost ones, since none can start now), the
+ * worker does not try that again before a command has ended; else the stack is empty for a while. */
 static void note_claim(struct ledger *l, struct step *s)
 {
 	if (s->k > 0 && s->fresh == 1 && s->batch.count == 0)
@@ -246,7 +259,7 @@ static void hand_over_claim(struct ledger *l, struct step *s)
 		jobstack_batch_free(&s->batch);
 }
 
-/* In a stack that is not open, entries that have not started are returned. */
+/* Returns the entries that have not started if the stack is no longer open: it was paused, cancelled or dropped. */
 static void heed_state(struct ledger *l, struct step *s)
 {
 	if (s->report.state == JOBSTACK_OPEN)
@@ -257,15 +270,18 @@ static void heed_state(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&l->db.box->lock);
 }
 
-/* All that follows from a step that has succeeded, in this order. */
+/* All that follows from a step that has succeeded.  The order matters: times are measured first; the lease is renewed
+ * before anything that may take long; what was claimed is handed over after the checks that could return it; and the
+ * stack's state is heeded last, so that it also returns what has just been handed over. */
 static void (*const after_step[])(struct ledger *, struct step *) = {
-	note_time,  send_events,     renew_lease, adopt_policy, count_closed,
-	note_claim, check_directory, hand_over_claim,	  heed_state,
+	note_time,  send_events,     renew_lease,     adopt_policy, count_closed,
+	note_claim, check_directory, hand_over_claim, heed_state,
 };
 
 /* ----------------------------------------------------------------------------------------------------------- steps */
 
-/* Changes outcomes where other attempts of the entry matter: it was deferred too often, or this node may be bad. */
+/* Changes outcomes that depend on more than the attempt itself: an entry that was deferred too often has failed, and a
+ * failure on a node that may be bad does not count.  This asks the database, so only the ledger thread can do it. */
 static void judge_results(struct ledger *l, struct step *s)
 {
 	defer_limit(l->db.handle, l->db.config, l->db.box, s->results, s->outcomes, s->n);
@@ -274,7 +290,8 @@ static void judge_results(struct ledger *l, struct step *s)
 	neighbours_judge(&l->neighbours, s->results, s->outcomes, s->n);
 }
 
-/* Finds out which packages the attempts imported, and notes it with the results, too: they may be sent again. */
+/* Finds out which packages the attempts imported.  It is noted in the results, too, from which the outcomes are made
+ * again if the step fails. */
 static void learn_packages(struct ledger *l, struct step *s)
 {
 	facts_of_packages(&l->facts, s->outcomes, s->n);
@@ -282,7 +299,7 @@ static void learn_packages(struct ledger *l, struct step *s)
 		s->results[i].outcome.packages = s->outcomes[i].packages;
 }
 
-/* Sends the step until its outcome is known. */
+/* Sends the step, unchanged, until its outcome is known or database_repeats gives up. */
 static int send_step(struct ledger *l, struct step *s)
 {
 	const struct jobstack_step step = {.size = sizeof(step),
@@ -314,14 +331,16 @@ int step_do(struct ledger *l, struct step *s)
 	s->batch = (struct jobstack_batch)JOBSTACK_BATCH_INIT;
 	s->report = (struct jobstack_step_report)JOBSTACK_STEP_REPORT_INIT;
 	judge_results(l, s);
-	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
+	if (s->after_leap) /* this machine may have stood still: the connection may be dead, and the server's clock, as
+			      it was known, is wrong */
 		jobstack_disconnect(l->db.handle);
 	learn_packages(l, s);
 	outbox_ask(l->db.outbox, s->outcomes, s->n);
+	/* before the step, so that no attempt refers to a fact that is not there */
 	told = facts_store(&l->facts, l->db.worker, s->outcomes, s->n);
 	js_error_clear(&l->db.error);
 	status = send_step(l, s);
-	if (status == 0 && told != 0) /* the database was away, and is back */
+	if (status == 0 && told != 0) /* the database was away, and has come back during send_step */
 		(void)facts_store(&l->facts, l->db.worker, s->outcomes, s->n);
 	outbox_answered(l->db.outbox, status == 0 ? s->n : 0);
 	if (status != 0) {
@@ -353,6 +372,8 @@ static enum jobstack_cause cause_of_end(const struct mailbox *box)
 	}
 }
 
+/* Ends the row: as a worker that leaves, or, if the keeper was killed, as one that was killed: then entries without an
+ * outcome count as lost, since their commands were killed. */
 static int end_row(struct ledger *l, struct step *s)
 {
 	struct database *db = &l->db;

@@ -6,15 +6,17 @@
 
 #include "worker/ledger_state.h"
 
-/* What one step carries, taken from the mailbox, and what came of it. */
+/* One step: what it carries, taken from the mailbox, and what came of it.  It lives on the ledger thread's stack. */
 struct step {
 	struct result *results;
 	struct jobstack_outcome *outcomes; /* what the results say */
 	size_t n, k;			   /* of outcomes, and of entries to claim */
-	int fresh; /* as in jobstack_step; 2: and of the claimed entries only the farthest one is to start */
+	int fresh; /* 1: only entries that were never lost, as in struct jobstack_step; 2: and of these only the one
+		      that is farthest behind starts */
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
-	int beat, nudged;
+	int beat;	/* a heartbeat is due, whatever else the step does */
+	int nudged;	/* it is only a heartbeat, to read requests to kill */
 	uint64_t leaps; /* how many leaps of the wall clock there had been when it was planned */
 	int after_leap; /* it is the first step after a leap */
 	/* once it has succeeded */
