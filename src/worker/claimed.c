@@ -53,7 +53,7 @@ static int is_allowed(const struct config *config, const char *account)
 static int refuse_lines_of_others(struct database *db, struct parcel *p)
 {
 	char account[256] = "";
-	uint64_t first = 0, last = 0; /* the entries that ACCOUNT has pushed; "": ours */
+	uint64_t first = 0, last = 0; /* ACCOUNT has pushed at least these entries; "": this worker's account has */
 	int64_t since = jobstack_now_us();
 	size_t refused = 0;
 	int status;
@@ -99,6 +99,8 @@ static int learn_last_ends(struct database *db, const struct jobstack_batch *bat
 	return status;
 }
 
+/* What the database has to say of the entries is read before they are in the mailbox, where the supervisor may start
+ * them at once. */
 void claimed_hand_over(struct database *db, struct jobstack_batch *batch, int far)
 {
 	struct parcel *p = calloc(1, sizeof(*p));

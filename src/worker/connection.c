@@ -11,8 +11,8 @@
 #define LONG_US (5 * JS_SECOND_US)
 #define CHECK_US (30 * JS_SECOND_US) /* how often a connection that stays is checked */
 #define CROWDED_CHECKS 4	     /* in each fourth check the server is asked how many connections are in use */
-/* If so many connections in a row are ended within CUT_SOON_US, something here ends idle connections (a firewall), and
- * would go on to do so: for NO_STAY_US none is kept. */
+/* If CUTS_MOST connections in a row are ended within CUT_SOON_US, something on the way, such as a firewall, ends idle
+ * connections.  Then none is kept open for NO_STAY_US, since each cut makes others believe that this worker is gone. */
 #define CUTS_MOST 3
 #define CUT_SOON_US (600 * JS_SECOND_US)
 #define NO_STAY_US (3600 * JS_SECOND_US)
@@ -34,7 +34,8 @@ int64_t connection_next_us(const struct connection *c, int64_t last_us)
 	return c->closed ? INT64_MAX : last_us + (are_long ? IDLE_SHORT_US : IDLE_US);
 }
 
-/* Has the connection stay open if it may, and the server has enough of them.  Returns as jobstack_worker_stay does. */
+/* Keeps the connection open if it may stay and the server has enough of them, and checks that it stands.  Returns as
+ * jobstack_worker_stay does. */
 static int try_to_stay(struct connection *c)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -50,6 +51,7 @@ static int try_to_stay(struct connection *c)
 	return status;
 }
 
+/* Notes that a connection that was to stay was ended by something else. */
 static void note_cut(struct connection *c)
 {
 	int64_t now = jobstack_now_us();
@@ -61,6 +63,8 @@ static void note_cut(struct connection *c)
 	c->stay_again_us = now + NO_STAY_US;
 }
 
+/* The first call after a step only asks whether the server's connections are nearly all in use, and whether this one
+ * stays. A later one closes a connection that does not stay. */
 int connection_check(struct connection *c)
 {
 	int stayed = c->stays, status = JOBSTACK_NOTHING;

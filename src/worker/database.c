@@ -20,7 +20,8 @@ void database_answered(struct database *db)
 	outbox_answered(db->outbox, 0);
 }
 
-/* Returns whether the database has been away for too long. */
+/* Returns whether the database has been away for too long to repeat a call: until the lease ended, or, for a worker
+ * that was told to end and runs nothing, for GOING_US. */
 static int is_outage_too_long(struct database *db, int64_t since_us)
 {
 	int64_t now = jobstack_now_us();

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A jobstack_item_fn that counts deferrals in a row.  Attempts that ended otherwise begin a new row; interruptions and
+ * the running attempt neither count nor begin one. */
 static int count_defers(void *ctx, const struct jobstack_item *item)
 {
 	uint64_t *n = ctx;
@@ -35,7 +37,8 @@ void defer_limit(struct jobstack *handle, const struct config *config, struct ma
 
 		if (o->cause != JOBSTACK_CAUSE_DEFERRED || o->verdict != JOBSTACK_INTERRUPTED)
 			continue;
-		/* a database that is away is waited for once, not for each entry */
+		/* after an error no other history is read: a database that is away is waited for once, not for each
+		 * entry */
 		if (none.code == 0 && o->attempt >= config->max_defers &&
 		    jobstack_attempts(handle, config->stack, o->entry, count_defers, &before, &none) == 0 &&
 		    before + 1 >= config->max_defers) {

@@ -18,13 +18,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define LATER_US (JS_SECOND_US / 5)
+#define LATER_US (JS_SECOND_US / 5)	/* the pause after no process could be created */
 #define STARVED_US (30 * JS_SECOND_US)	/* how long a worker with nothing running waits for a process */
 #define SETTLE_US JS_SECOND_US		/* what the ledger and the supervisor need at the end */
 #define IMPATIENT_US (JS_SECOND_US / 4) /* two signals within this time count as one */
-#define HINT_KILL_US (3 * JS_SECOND_US / 10)
-#define HINT_US (JS_SECOND_US / 10) /* within this time a signal that ended a command reaches the worker too */
+#define HINT_US (JS_SECOND_US / 10)	/* within this time a signal that ended a command reaches the worker, too */
+#define HINT_KILL_US (3 * JS_SECOND_US / 10) /* the same for SIGKILL, after which there is nothing to read */
 
+/* The slot is marked before the loop is released, so that a thread which takes the loop leaves the slot alone. */
 void entries_begin_call(struct supervisor *s, struct slot *slot, enum call call)
 {
 	slot->before = call == CALL_START ? slot_process(slot) : 0;
@@ -33,6 +34,8 @@ void entries_begin_call(struct supervisor *s, struct slot *slot, enum call call)
 	loop_begin_call(&s->loop);
 }
 
+/* The loop is taken before anything else is looked at.  If the slot was abandoned meanwhile, the entry has its outcome
+ * already, and this thread must not do anything more for it. */
 void entries_end_call(struct supervisor *s, struct slot *slot)
 {
 	loop_end_call(&s->loop);
@@ -43,11 +46,24 @@ void entries_end_call(struct supervisor *s, struct slot *slot)
 
 /* ----------------------------------------------------------------------------------------------------- the lease */
 
+/* TERM comes early enough for the grace and half a second more, but never before three quarters of the lease have
+ * passed, or a short lease would leave no time for work. */
 int64_t entries_outage_us(const struct config *config)
 {
 	return config->lease_us - earlier(config->grace_us + JS_SECOND_US / 2, config->lease_us / 4);
 }
 
+/* What decides until when commands may run:
+ *
+ *                                TERM                            KILL (lease_end_us)         starts
+ *   the lease lasts              entries_outage_us after its     a tenth of a second before  until TERM would be sent
+ *                                last renewal                    its end
+ *   fenced                       now                             now                         none
+ *   the database is lost         now                             a tenth before its end      none
+ *   the keeper was killed        now                             now                         none
+ *   --on-lease-loss finish       never                           never                       any time
+ *   after a leap of the clock    as above                        as above                    none until a step succeeds
+ */
 int64_t entries_keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 {
 	int64_t lease, until = INT64_MAX;
@@ -87,7 +103,7 @@ int64_t entries_read_clocks(struct supervisor *s)
 	return now;
 }
 
-/* Whether the lease lasts, also after a sleep that no descriptor has told of. */
+/* Returns whether the lease lasts.  It reads the lease anew, since the machine may have slept without any event. */
 static int has_lease(struct supervisor *s, int64_t now)
 {
 	enum ending why;
@@ -97,6 +113,8 @@ static int has_lease(struct supervisor *s, int64_t now)
 
 /* ------------------------------------------------------------------------------------------------------- signals */
 
+/* After Slurm's TERM its KILL follows after LEFT at most, so both graces together must fit into that: each gets a half.
+ * SETTLE_US is kept for the last step, which records the outcomes. */
 void entries_drain(struct supervisor *s, int by_term, int64_t now)
 {
 	int64_t grace = s->config->grace_us, left = later(s->leave.kill_wait_us - SETTLE_US, SETTLE_US / 2);
@@ -119,6 +137,8 @@ static size_t count_running(const struct supervisor *s)
 	return n;
 }
 
+/* Does what a signal asks for.  SIGCHLD only wakes the loop.  SIGURG makes the ledger read requests to kill.  All
+ * others ask the worker to end; a second SIGINT, later than IMPATIENT_US, skips the first grace. */
 static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *info)
 {
 	int again = s->commands.draining;
@@ -160,9 +180,11 @@ void entries_read_signals(struct supervisor *s)
 	} while (n == (ssize_t)sizeof(info));
 }
 
-/* Slurm sends its signals to every process of a step, and a command may end before the worker has read its own: before
- * a command that was ended by one of those counts as failed, wait whether the worker gets the signal, too.  After a
- * KILL by Slurm the worker gets no further: it is enough not to be quick. */
+/* Slurm sends its signals to every process of a step, and a command may end before the worker has read its own signal.
+ * So if a command was ended by a signal that also ends workers, this waits a moment whether the worker gets it, too:
+ * then the command was interrupted, and has not failed.  After a KILL by Slurm this process does not survive the wait,
+ * so it is enough not to be quick: no failure is recorded.  Commands that end soon after such a wait need none of their
+ * own. */
 static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
 {
 	int number = reaped->signal != 0 ? reaped->signal : reaped->exit_code - 128;
@@ -185,7 +207,8 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
-/* Counts OUTCOME in the run of failures, with the lock held. */
+/* Counts OUTCOME in the run of failures, with the lock held.  Entries that a person had killed, or whose failure is due
+ * to themselves alone (FATAL), say nothing about the node. */
 static void suspect_node(struct mailbox *box, const struct slot *slot, const struct jobstack_outcome *o)
 {
 	int failed = o->verdict == JOBSTACK_FAILED;
@@ -220,9 +243,11 @@ static void post_outcome(const struct supervisor *s, const struct slot *slot, co
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;
 		box->progress_us = jobstack_now_us();
 	}
-	/* the end of the worker's row records what is lost, and returns an entry for which there was no memory */
+	/* a lost entry is not posted, and one for which there is no memory can't be: the end of the worker's row
+	 * records the first as lost, and returns the second */
 	if (o->verdict != JOBSTACK_LOST && mailbox_post(box, slot->parcel, o) == 0)
 		box->results[box->results_n - 1].is_dead = is_dead;
+	/* in all other cases the ledger has planned its next step by the first outcome already */
 	if (box->results_n == 1 || box->results_n >= JOBSTACK_POP_MAX || (box->queued == 0 && box->running == 0) ||
 	    box->leaving != STAY)
 		mailbox_wake_ledger(box);
@@ -257,7 +282,8 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 		mailbox_stop(s->box, LEAVE_OUTPUT, error.text, 0);
 }
 
-/* Whether the keeper has killed commands since STARTED. */
+/* Returns whether the keeper has killed commands since STARTED_US.  While it is at it, waits, for up to a second: the
+ * moment of the kill is noted only afterwards. */
 static int has_keeper_killed(const struct keeper *keeper, int64_t started_us)
 {
 	int64_t until = jobstack_now_us() + JS_SECOND_US;
@@ -278,8 +304,9 @@ void entries_finish(struct supervisor *s, struct slot *slot, const struct js_rea
 
 /* -------------------------------------------------------------------------------------------------------- starts */
 
-/* The machine gave no process for a command.  While others run, one will end and leave room; with nothing running,
- * another machine may have room.  If nothing was tried for a while, the time begins again. */
+/* No process could be created for a command.  While others run, one will end and make another start possible, so the
+ * worker only waits.  With nothing running for STARVED_US it leaves, since another machine may do better.  That time
+ * begins again if no start was tried for a third of it. */
 static void note_starved(struct supervisor *s, size_t running, const char *why)
 {
 	int64_t now = jobstack_now_us();
@@ -300,7 +327,9 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 	mailbox_stop(s->box, LEAVE_MACHINE, text, 0);
 }
 
-/* Starts the next entry of the mailbox, if it still may. */
+/* Starts the next entry of the mailbox in SLOT, if one still may start.  The entry counts as running from mailbox_take
+ * on, and what became of its start is settled with the lock held: it runs; it goes back into the mailbox (LATER, GONE);
+ * it has an outcome; or it goes back to the queue and the worker leaves (BROKEN, FULL). */
 static void start_entry(struct supervisor *s, struct slot *slot)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -361,7 +390,8 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 int entries_fill(struct supervisor *s, struct slot *slot)
 {
 	while (slot_is_free(slot)) {
-		int64_t now = entries_read_clocks(s);
+		int64_t now =
+			entries_read_clocks(s); /* before each start, as the machine may have slept since the last */
 		int may;
 
 		(void)pthread_mutex_lock(&s->box->lock);

@@ -16,8 +16,9 @@
 
 #define WALK_US (JS_SECOND_US / 2)  /* where looking costs a walk through /proc: at most so often... */
 #define LONG_US (JS_SECOND_US / 10) /* ... or after commands that took longer than this */
-#define UNKNOWN_SOON_US (JS_SECOND_US / 50)
-#define UNKNOWN_LATE_US (10 * JS_SECOND_US)
+#define UNKNOWN_SOON_US                                                                                                \
+	(JS_SECOND_US / 50) /* the pause until a process of unknown origin is looked at again, at first, */
+#define UNKNOWN_LATE_US (10 * JS_SECOND_US) /* and at last */
 
 void orphans_begin(struct orphans *o)
 {
@@ -29,7 +30,9 @@ void orphans_end(struct orphans *o)
 	js_file_close(&o->children);
 }
 
-/* Returns whether PID, a child that the worker did not start, comes from a running command; -1: nobody can tell. */
+/* Returns whether PID, a child of the worker, belongs to a running command; -1: that can't be seen.  Its environment
+ * says from which entry it comes (for a persistent command, from which slot).  While a command is being started
+ * (CALL_START) its process is not known yet, so all processes with the entry's number count as its own. */
 static int belongs_to_running_command(const struct orphans *o, pid_t pid)
 {
 	uint64_t worker, entry, slot;
@@ -53,7 +56,8 @@ static int belongs_to_running_command(const struct orphans *o, pid_t pid)
 	return 0;
 }
 
-/* Returns whether PID is older than each running command: then it comes from none of them. */
+/* Returns whether PID is older than each running command: then it comes from none of them, and was left behind.  If the
+ * age of anything is unknown, the answer is no. */
 static int is_older_than_commands(const struct orphans *o, pid_t pid)
 {
 	struct js_proc proc, of_command;
@@ -82,8 +86,8 @@ static int kill_orphan(pid_t pid, int64_t until_us)
 	return 1;
 }
 
-/* A process that is just executing another program shows no environment for a moment: look again soon, and ever more
- * rarely while there is one that never shows whose it is. */
+/* Plans to look again because of a process that does not show where it comes from: soon, since a process that is just
+ * executing another program shows no environment for a moment, and ever more rarely while that lasts. */
 static void plan_next_look(struct orphans *o, int64_t now)
 {
 	int64_t soon = o->children < 0 ? WALK_US : UNKNOWN_SOON_US;
@@ -119,6 +123,9 @@ void orphans_kill(struct orphans *o)
 		o->unknown_us = 0;
 }
 
+/* Without the kernel's list of children, each look walks through all of /proc, which would take longer than a short
+ * command.  So after short commands there is one look for many of them.  slot->pid is 0 during the look, so that the
+ * processes of the command that has just ended count as orphans. */
 void orphans_kill_of(struct orphans *o, struct slot *slot)
 {
 	int64_t now = jobstack_now_us();

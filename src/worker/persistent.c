@@ -47,7 +47,7 @@ void persistent_raise_files(unsigned slots)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Has the loop watch one of the pipes. */
+/* Has the loop watch the pipe FD for WHAT, in addition to errors, which epoll always reports. */
 static int watch_pipe(struct commands *c, const struct slot *slot, int how, int fd, uint32_t what)
 {
 	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
@@ -56,7 +56,7 @@ static int watch_pipe(struct commands *c, const struct slot *slot, int how, int 
 	return epoll_ctl(c->epoll, how, fd, &event);
 }
 
-/* Starts the process. */
+/* Starts the process of SLOT.  Returns as slot_start does. */
 static enum slot_start begin_process(struct commands *c, struct slot *slot, struct jobstack_error *error)
 {
 	struct js_template_values none = {NULL, 0, 0, 0, slot->number, c->config->stack, c->worker};
@@ -87,7 +87,7 @@ static enum slot_start begin_process(struct commands *c, struct slot *slot, stru
 	    watch_pipe(c, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
 		return SLOT_RUNS; /* the input is watched for EPOLLERR only: it was closed */
 	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
-	persistent_leave(p, 0); /* its answers would not be noticed */
+	persistent_leave(p, 0); /* it ends at once, since its answers would not be noticed */
 	return SLOT_LATER;
 }
 
@@ -174,6 +174,8 @@ void persistent_leave(struct persistent *p, int64_t term_at_us)
 	p->term_at_us = term_at_us;
 }
 
+/* The usage of a long entry is what the process has used since it was last measured, less what the short entries in
+ * between can have used: at most their time (SINCE_US).  Of this, processor time in user mode is taken off first. */
 void persistent_usage(struct slot *slot, struct js_reaped *r)
 {
 	struct persistent *p = slot->persistent;
@@ -196,6 +198,8 @@ void persistent_usage(struct slot *slot, struct js_reaped *r)
 	p->since_us = 0;
 }
 
+/* The kernel only gives the usage of the process's whole life.  If it has answered before, earlier entries have a part
+ * in that: times are reduced by what was measured, and what can't be divided becomes "not known". */
 void persistent_usage_of_end(const struct slot *slot, struct js_reaped *r)
 {
 	const struct persistent *p = slot->persistent;

@@ -19,8 +19,8 @@
 
 #define OURS UINT32_MAX /* in an event: one of the supervisor's own descriptors */
 #define EVENTS 64
-#define NAP_US (JS_SECOND_US / 100)
-#define DRAINS 64 /* reads of what a process that has ended left in its pipe */
+#define NAP_US (JS_SECOND_US / 100) /* the pause when an event has to wait for a call that hangs */
+#define DRAINS 64		    /* how many times the pipe of a process that has ended is read at most */
 
 int converse_begin(struct supervisor *s, struct jobstack_error *error)
 {
@@ -35,7 +35,7 @@ int converse_begin(struct supervisor *s, struct jobstack_error *error)
 	return failed ? js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno)) : 0;
 }
 
-/* Sends TERM to the group of a process that has to end. */
+/* Sends TERM to the group of a process that has to end, and CONT, since a stopped process would not notice. */
 static void terminate_process(struct persistent *p, int64_t now, int64_t grace_us)
 {
 	(void)js_spawn_kill(p->process->pid, SIGTERM);
@@ -43,7 +43,8 @@ static void terminate_process(struct persistent *p, int64_t now, int64_t grace_u
 	p->kill_at_us = now + grace_us;
 }
 
-/* The entry that SLOT runs has an answer. */
+/* Makes the outcome of the entry that SLOT runs of the answer.  The answer counts even if TERM was sent meanwhile; but
+ * then the process gets no further entry, and its KILL stays due. */
 static void handle_answer(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
@@ -63,7 +64,8 @@ static void handle_answer(struct supervisor *s, struct slot *slot)
 		persistent_leave(p, r.ended_us + s->config->grace_us);
 }
 
-/* Returns the entry that SLOT runs to the queue: its process has not seen it. */
+/* Returns the entry that SLOT runs, because its process has not seen it.  So this costs no attempt, and the entry is
+ * the first that the next process gets. */
 static void return_unread_entry(struct supervisor *s, struct slot *slot)
 {
 	persistent_drop_own(slot);
@@ -75,7 +77,12 @@ static void return_unread_entry(struct supervisor *s, struct slot *slot)
 	slot->pid = 0;
 }
 
-/* An answer without a request, a second one, or one to a request that was not read: it means nothing. */
+/* Handles an answer without a request, a second answer, or one to a request that was not read.  From then on nobody
+ * could tell to which entry an answer belongs, so the process is restarted.  What becomes of the entry that it has:
+ *
+ *   it has answered before   the answer was probably a second one for the last entry: this entry is returned
+ *   it has never answered    the next process would do the same, for ever: this entry has failed
+ */
 static void handle_unasked_answer(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
@@ -105,7 +112,8 @@ static void handle_unasked_answer(struct supervisor *s, struct slot *slot)
 	terminate_process(p, now, s->config->grace_us);
 }
 
-/* Its standard output is closed, usually because it ends. */
+/* Handles the end of its standard output.  Usually the process ends, too, and is collected soon.  If it does not, it
+ * gets TERM after a while, as it can't answer any more. */
 static void handle_closed_output(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
@@ -117,7 +125,8 @@ static void handle_closed_output(struct supervisor *s, struct slot *slot)
 		persistent_leave(p, until);
 }
 
-/* Takes what SLOT's process says, and hands it the next entry.  1: the supervisor has to check everything. */
+/* Reads what SLOT's process says, and hands it the next entry.  It reads from the pipe once, and then goes on with what
+ * was read.  Returns 1 if the supervisor has to check all slots. */
 static int serve_slot(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
@@ -142,6 +151,9 @@ static int serve_slot(struct supervisor *s, struct slot *slot)
 	return around || slot->pid == 0;
 }
 
+/* An event names a slot by its number.  A thread that hung in a call may return from it within this loop, after other
+ * threads have run rounds of the supervisor (ROUNDS has changed).  Then the rest of EVENTS is old: a slot may have a
+ * new process by now, of which these events say nothing.  epoll reports again what is still true. */
 int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 {
 	struct epoll_event events[EVENTS];
@@ -181,6 +193,9 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 	return 0;
 }
 
+/* The process of SLOT has ended.  What it has said before is read first: an answer to the entry counts.  If there is
+ * none, and the process, which has answered before, had read nothing of the request, the entry never began and is
+ * returned. In all other cases the entry ended with the process. */
 void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
 	struct persistent *p = slot->persistent;
@@ -188,7 +203,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	enum js_persist_event event;
 
 	p->process->pid = 0; /* another process may get the number, and what follows may hang */
-	/* what it said before it ended; a process that it left behind may print for ever */
+	/* not without end: a process that it left behind has the pipe, too, and may print for ever */
 	for (int i = 0; i < DRAINS; i++) {
 		event = js_persist_take(p->process, 1);
 		if (event == JS_PERSIST_ANSWERED)
@@ -230,7 +245,7 @@ int64_t converse_keep_time(struct supervisor *s, struct slot *slot, int going, i
 		terminate_process(p, now, s->config->grace_us);
 	at = p->kill_at_us != 0 ? p->kill_at_us : p->term_at_us;
 	at = earlier(at, earlier(s->leave.kill_by_us, s->leave.lease_end_us));
-	if (now >= at) { /* TERM was sent just now at the latest */
+	if (now >= at) { /* TERM was sent before, or just now */
 		(void)js_spawn_kill(p->process->pid, SIGKILL);
 		at = p->kill_at_us = now + JS_SECOND_US; /* again, if it has not helped */
 	}

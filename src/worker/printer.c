@@ -42,14 +42,15 @@ int printer_begin(struct printer *p, const struct config *config, struct mailbox
 
 /* --------------------------------------------------------------------------------------------------------- tagging */
 
-/* Where tagged lines go. */
+/* Lines on their way through --tag. */
 struct tagging {
-	struct js_buf name, out;
+	struct js_buf name, out; /* what is put before each line; lines to be written */
 	int fd;
-	int64_t *at;
-	int inside; /* a line */
+	int64_t *at; /* where in FD, which is moved on; NULL: FD is a stream */
+	int inside;  /* the last piece ended within a line */
 };
 
+/* Writes OUT, and empties it.  Returns 0, or -1 with errno. */
 static int write_tagged(struct tagging *t)
 {
 	int status = t->out.failed ? -1 : js_file_write_at(t->fd, t->out.data, t->out.len, t->at);
@@ -60,6 +61,7 @@ static int write_tagged(struct tagging *t)
 	return status;
 }
 
+/* Takes LEN bytes of a stream, and writes them with the name before each line. */
 static int add_tagged(void *ctx, const char *text, size_t len)
 {
 	struct tagging *t = ctx;
@@ -95,7 +97,8 @@ static int put_stream(const struct printer *p, const struct jobstack_entry *entr
 	return status;
 }
 
-/* ENTRY NULL: tagged already.  A line without an end is ended where the display goes on below it. */
+/* Prints both streams of ENTRY; NULL: they are tagged already.  Where the display is drawn below, a last line without a
+ * newline gets one. */
 static int print_both(const struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
 		      struct jobstack_error *error)
 {
@@ -115,6 +118,7 @@ static int print_both(const struct printer *p, const struct jobstack_entry *entr
 
 /* ------------------------------------------------------------------------------------------------------- the order */
 
+/* Returns the place of ENTRY in the order, or NOT_HELD.  With the mailbox's lock held. */
 static size_t find_held(const struct printer *p, uint64_t entry)
 {
 	for (size_t i = p->n; i > p->first; i--) /* what ends was usually started not long ago */
@@ -141,7 +145,8 @@ void printer_skip(struct printer *p, const struct jobstack_entry *entry)
 		p->held[i].over = 1;
 }
 
-/* Holds what ENTRY has printed.  What it has printed before, in an attempt that failed, is forgotten. */
+/* Holds what ENTRY has printed until its place in the order is reached.  What an earlier attempt has printed is
+ * forgotten. OVER: the entry will print nothing more.  If it can't be written, the file is cut back to what it was. */
 static int hold_output(struct printer *p, size_t i, const struct jobstack_entry *entry, const struct js_kept kept[2],
 		       int over, struct jobstack_error *error)
 {
@@ -180,7 +185,8 @@ static int print_held(const struct printer *p, const struct held_output *t, stru
 	return 0;
 }
 
-/* The first held output into *T.  0: there is none. */
+/* Copies the first held output to *T.  Returns 0 if there is none.  If other workers are there, one of them may run the
+ * entry's next attempt, for which this worker would wait in vain: so then what is there counts as all. */
 static int first_held(const struct printer *p, struct held_output *t)
 {
 	int there;
@@ -195,6 +201,7 @@ static int first_held(const struct printer *p, struct held_output *t)
 	return there;
 }
 
+/* Removes the first place in the order.  The list is only moved together when half of it is free. */
 static void drop_first_held(struct printer *p)
 {
 	(void)pthread_mutex_lock(&p->box->lock);
@@ -219,6 +226,8 @@ static int print_next(struct printer *p, int all, struct jobstack_error *error)
 	return 0;
 }
 
+/* Prints what ENTRY has printed if it is the first in the order and will print nothing more, or if it has no place
+ * there. Otherwise holds it. */
 static int print_in_order(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
 			  const struct jobstack_outcome *o, struct jobstack_error *error)
 {

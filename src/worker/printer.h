@@ -22,12 +22,12 @@ struct printer {
 	struct mailbox *box;
 	const char *dir, *node; /* for the temporary file; this machine's name */
 	pthread_mutex_t lock;	/* held while something is printed; taken before the mailbox's */
-	int file;		/* -1: there is none yet */
-	int64_t end;
-	int log, shown;	  /* --joblog, or -1; a picture is drawn below what is printed */
-	_Atomic int told; /* that --joblog can't be written to */
+	int file;		/* with held output; -1: there is none yet */
+	int64_t end;		/* of what it holds */
+	int log, shown;		/* --joblog, or -1; a picture is drawn below what is printed */
+	_Atomic int told;	/* that --joblog can't be written to */
 	/* with the mailbox's lock: */
-	struct held_output *held;
+	struct held_output *held; /* in the order of the first starts: those from FIRST to N are still to be printed */
 	size_t first, n, room;
 };
 
@@ -35,7 +35,7 @@ struct printer {
 int printer_begin(struct printer *printer, const struct config *config, struct mailbox *box, const char *dir,
 		  const char *node, struct jobstack_error *error);
 
-/* ENTRY is started.  It is OVER without having printed anything.  With the mailbox's lock held. */
+/* With the mailbox's lock held: ENTRY is started, which gives it its place in the order; or it will print nothing. */
 void printer_start(struct printer *printer, const struct jobstack_entry *entry);
 void printer_skip(struct printer *printer, const struct jobstack_entry *entry);
 

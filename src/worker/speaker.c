@@ -29,7 +29,9 @@
 	(10 * JS_SECOND_US) /* where nothing can be replaced, lines come after this time, then ever less often */
 #define RARELY_US (300 * JS_SECOND_US)
 
-static int pending[2]; /* a pipe from whoever says a line to the thread */
+/* Lines go to the thread through a pipe: a write of at most PIPE_BUF bytes is whole, takes no lock, and fails at once
+ * if the pipe is full, so whoever says a line never waits. */
+static int pending[2];
 static pthread_t thread;
 static _Atomic int begun;
 static const char *name = "jobstack-worker";
@@ -38,9 +40,9 @@ static struct {
 	pthread_mutex_t lock; /* held while something is written to the terminal */
 	speaker_draw_fn *draw;
 	void *ctx;
-	int terminal, hidden;
+	int terminal, hidden;	   /* standard error is a terminal; something else writes to it just now */
 	struct show_picture shown; /* below the last line */
-	int64_t next_us, gap_us;
+	int64_t next_us, gap_us;   /* when to draw next, and after which time again */
 } picture = {.lock = PTHREAD_MUTEX_INITIALIZER, .shown = {.fd = STDERR_FILENO}, .gap_us = FIRST_US};
 
 /* ---------------------------------------------------------------------------------------------------- the picture */
@@ -62,7 +64,8 @@ static void draw_picture(void)
 	js_buf_free(&text);
 }
 
-/* Draws if it is time.  Returns for how many milliseconds to wait, or -1. */
+/* Draws the picture, or says its line where standard error is no terminal, if it is time.  Returns how many
+ * milliseconds to wait until the next time; -1: for ever. */
 static int draw_in_time(void)
 {
 	int64_t now = js_clock_mono_us();
@@ -94,7 +97,7 @@ int speaker_hide(int hide)
 
 /* ------------------------------------------------------------------------------------------------------ the lines */
 
-/* Writes the lines in the N bytes at LINE.  0: one of them was the last. */
+/* Writes the lines in the N bytes at LINE.  Returns 0 if LAST was among them: then there are no more. */
 static int write_whole_lines(const char *line, size_t n)
 {
 	const char *end = line + n;
@@ -112,6 +115,7 @@ static int write_whole_lines(const char *line, size_t n)
 	return line == end;
 }
 
+/* The thread: writes lines as they come, above the picture, which it draws by the clock. */
 static void *write_lines(void *unused)
 {
 	static char text[PENDING]; /* as large as the pipe: it gets whole lines */
@@ -150,7 +154,7 @@ int speaker_on_terminal(void)
 	return isatty(STDERR_FILENO) && !show_is_dumb();
 }
 
-/* LINE is shorter than PIPE_BUF: written whole, or not at all. */
+/* LINE is shorter than PIPE_BUF, so it is written whole, or, while the pipe is full, not at all: it is lost then. */
 static void put_line(const char *line, size_t len)
 {
 	if (!begun || (write(pending[1], line, len) < 0 && errno != EAGAIN))

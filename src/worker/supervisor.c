@@ -43,6 +43,7 @@ static void fill_slots(struct supervisor *s)
 			return;
 }
 
+/* Handles the end of the process of SLOT. */
 static void conclude_process(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
 	if (slot->persistent != NULL)
@@ -51,6 +52,7 @@ static void conclude_process(struct supervisor *s, struct slot *slot, struct js_
 		entries_finish(s, slot, reaped);
 }
 
+/* Collects processes that have ended.  A child that belongs to no slot is an orphan, and is ignored here. */
 static void collect_commands(struct supervisor *s)
 {
 	struct js_reaped reaped;
@@ -61,7 +63,9 @@ static void collect_commands(struct supervisor *s)
 				conclude_process(s, &s->slots[i], &reaped);
 				break;
 			}
-	/* a call hangs: the process that it starts is collected when its number is known */
+	/* A call is under way in another thread, which may just be starting a process whose number nobody knows yet. If
+	 * that were collected as some child, its end would be lost.  So only known processes are collected, one by one.
+	 */
 	for (size_t i = 0; timers_any_call(s) && i < s->box->slots_n; i++)
 		if (s->slots[i].call == CALL_NONE && slot_process(&s->slots[i]) != 0 &&
 		    js_reap_one(slot_process(&s->slots[i]), &reaped) == 0)
@@ -81,6 +85,8 @@ static void watch_keeper(struct supervisor *s)
 	mailbox_stop(s->box, LEAVE_KEEPER, "the worker ended, because the process that watches over it was killed", 0);
 }
 
+/* Returns whether the loop is over: the ledger has ended, and in no slot there is a process or a call, except for calls
+ * that were abandoned. */
 static int has_all_ended(struct supervisor *s)
 {
 	int ended;
@@ -103,7 +109,9 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 	js_clock_nap(BLIND_US, NULL);
 }
 
-/* Waits for any event, until NEXT. */
+/* Waits for any event, until NEXT.  The four descriptors: signals, the mailbox, the keeper's pipe, leaps of the wall
+ * clock.  With persistent commands their pipes are waited for, too (converse), and then all four are read in any case.
+ */
 static void wait_for_any(struct supervisor *s, int64_t next)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -133,7 +141,10 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 	}
 }
 
-/* Several threads may be in this function, but only one at a time runs its loop (worker/loop.h). */
+/* Several threads may be in this function, but only one at a time runs its loop (worker/loop.h).  The order in a round:
+ * first the clocks, since all that follows depends on the lease; then signals, before the ends of commands are judged,
+ * so that a command which the same signal ended was interrupted; then ends, which free slots for the starts; then
+ * starts; and last what is due by the clock. */
 static int run_supervisor_loop(void *ctx)
 {
 	struct supervisor *s = ctx;

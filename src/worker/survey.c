@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define EMPTY_MIN_US (JS_SECOND_US / 10)
+#define EMPTY_MIN_US (JS_SECOND_US / 10) /* the pause after a claim that got nothing, doubled each time up to: */
 #define EMPTY_MAX_US (2 * JS_SECOND_US)
 #define LOOKED_US (3 * JS_SECOND_US) /* what a look saw longer ago may have changed */
 #define DISPLAY_US JS_SECOND_US	     /* how often the stack is read for the display, at first */
@@ -44,8 +44,8 @@ void survey_note_claim(struct survey *s, int empty)
 	s->empty.until_us = now + s->empty.wait_us / 2 + (int64_t)js_num_jitter(&s->jitter, (uint64_t)s->empty.wait_us);
 }
 
-/* Shows the display what was read of the stack.  That does not count the entries that this worker holds, so they are
- * added here.  No step is under way, so none of them is counted twice. */
+/* Passes what was read of the stack to the display.  That does not count the entries that this worker holds, so they
+ * are added here.  No step is under way, so none of them is counted twice. */
 static void note_sight(struct survey *s)
 {
 	const struct jobstack_idle *i = &s->look.idle;
@@ -70,6 +70,8 @@ int64_t survey_next_us(const struct survey *s)
 	return s->look.at_us + DISPLAY_US + (s->look.at_us - s->began_us) / 8;
 }
 
+/* Retries that are due become ready here: whoever looks first moves them (jobstack_promote), and then claims at once.
+ */
 int survey_look(struct survey *s, uint64_t claimed)
 {
 	int status;
@@ -88,7 +90,8 @@ int survey_look(struct survey *s, uint64_t claimed)
 		s->empty.until_us = 0;
 	}
 	database_answered(s->db);
-	if (status == JOBSTACK_ENODB) { /* not a step: the next one will see whether the database is away */
+	if (status ==
+	    JOBSTACK_ENODB) { /* only a step is repeated: the next one will show whether the database is away */
 		memset(&s->db->error, 0, sizeof(s->db->error));
 		s->look.at_us = 0; /* nothing was read */
 		return 0;
@@ -105,7 +108,7 @@ static void watch_others(struct survey *s)
 	database_ask(s->db);
 	status = js_observer_look(s->watch, &s->others.seen, &error);
 	database_answered(s->db);
-	if (status != 0 && s->others.seen.failed == 0) { /* it is no step: the next one will tell */
+	if (status != 0 && s->others.seen.failed == 0) { /* the next step will show whether the database is away */
 		s->others.next_us = jobstack_now_us() + JS_SECOND_US;
 		s->others.at_us = 0; /* nobody was seen, which is no reason to leave */
 		return;
@@ -121,9 +124,9 @@ static void watch_others(struct survey *s)
 	}
 }
 
-/* Returns whether this worker has to stay, because no older one is alive and a retry will be due, or because another
- * worker with entries is silent.  A dead one may hold the only entries, and its lease may end long after
- * --idle-timeout. */
+/* Returns whether this worker has to stay although it has been idle for --idle-timeout: because a retry will be due and
+ * no older worker is there, or because another worker that holds entries is silent.  If that worker is dead, its
+ * entries may be the only ones left, and nobody else might be there when its lease ends. */
 static int must_stay(struct survey *s, int64_t now)
 {
 	char left[64];
@@ -140,7 +143,17 @@ static int must_stay(struct survey *s, int64_t now)
 	return 1;
 }
 
-/* Nothing runs and nothing was claimed: decides whether to leave. */
+/* Decides whether to leave, when nothing runs here and nothing could be claimed.  The first that applies:
+ *
+ *   the stack is cancelled or being dropped                         leave
+ *   `jobstack run`, and the stack was paused by its max-failures    leave
+ *   nothing is ready, waiting, held, running or being pushed        leave
+ *   retries wait, and this is the oldest worker                     stay: somebody must be there when they are due
+ *   another worker with entries has sent no heartbeat since we      stay if this is the oldest: somebody must notice
+ * its are idle                                                        death; a live one sends one in a third of its
+ * lease idle for less than --idle-timeout                               stay what was seen of the other workers is old
+ * look at them first must_stay                                                       stay else leave
+ */
 static void consider_leaving(struct survey *s)
 {
 	const struct jobstack_idle *i = &s->look.idle;

@@ -19,7 +19,7 @@ struct survey {
 	struct js_observer_options watch_options;
 	/* its own */
 	struct js_observer *watch; /* watches other workers */
-	uint64_t jitter;
+	uint64_t jitter;	   /* the state of its random numbers */
 	int64_t began_us;
 	struct {
 		struct jobstack_idle idle;

@@ -33,6 +33,7 @@ int timers_any_call(const struct supervisor *s)
 	return 0;
 }
 
+/* Reports that the call of SLOT hangs, and names the file that it waits for if that is known. */
 static void report_hang(const struct supervisor *s, const struct slot *slot, int64_t now)
 {
 	static const char *const what[] = {"", "start the command of", "keep the output of", "shorten the output of"};
@@ -49,7 +50,14 @@ static void report_hang(const struct supervisor *s, const struct slot *slot, int
 		    in_log ? s->commands.log_dir : "");
 }
 
-/* The worker ends, and the call has not returned: the entry goes back to the queue. */
+/* Abandons the call of SLOT, since the worker has to end, and returns the entry.  First it makes sure that nothing runs
+ * on the entry any more, or ever will:
+ *
+ *   CALL_START   a start that is under way is cancelled; the persistent process that may get the entry is killed
+ *   CALL_KEEP    the command has ended already
+ *   CALL_TRIM    the command must be collected first; until then this is called again
+ *
+ * The parcel is never freed (LEFT), since the hanging thread still reads the entry. */
 static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 {
 	struct jobstack_outcome outcome;
@@ -113,6 +121,7 @@ static int64_t keep_call_time(struct supervisor *s, struct slot *slot, int64_t n
 	return earlier(at, report_at);
 }
 
+/* Reports that no call hangs any more, if one was reported to hang. */
 static void report_end_of_hang(struct supervisor *s)
 {
 	if (s->told_hang && !timers_any_call(s)) {
@@ -123,6 +132,7 @@ static void report_end_of_hang(struct supervisor *s)
 
 /* ----------------------------------------------------------------------------------------------------- commands */
 
+/* Sends TERM to the command of SLOT, which has to end because of WHY, or because of an earlier reason. */
 static void terminate_command(struct slot *slot, enum ending why, int64_t kill_at_us)
 {
 	if (slot->ending == ENDING_NOT)
@@ -132,7 +142,10 @@ static void terminate_command(struct slot *slot, enum ending why, int64_t kill_a
 	slot->kill_at_us = later(kill_at_us, 1);
 }
 
-/* Sends what is due to a running command, which gets TERM at STOP at the latest, because of STOP_WHY. */
+/* Sends TERM or KILL to a running command when it is due.  The earliest of four reasons counts: a request to kill it,
+ * its timeout, a persistent command that does not answer any more, and the end of the worker (STOP_US, because of
+ * STOP_WHY). KILL follows after the grace, but not later than Slurm's KILL or the lease's end.  Returns when the next
+ * is due. */
 static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_t now, int64_t stop_us,
 				 enum ending stop_why)
 {
@@ -169,7 +182,7 @@ static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_
 	return slot->kill_at_us;
 }
 
-/* Frees the disk space of output that will not be kept. */
+/* Frees the disk space of output of SLOT's command that will not be kept.  Returns whether much is being printed. */
 static int trim_slot(struct supervisor *s, struct slot *slot)
 {
 	int busy;
@@ -180,6 +193,7 @@ static int trim_slot(struct supervisor *s, struct slot *slot)
 	return busy;
 }
 
+/* Trims the output of running commands when that is due.  Returns when to do so again. */
 static int64_t trim_outputs(struct supervisor *s, int64_t now)
 {
 	unsigned round = s->rounds;
@@ -203,7 +217,8 @@ static int64_t trim_outputs(struct supervisor *s, int64_t now)
 
 /* ---------------------------------------------------------------------------------------------------------- all */
 
-/* Returns whether the worker leaves.  Notes also which commands are to be killed. */
+/* Reads what the ledger has left for the supervisor.  Returns whether the worker leaves, and notes in the slots which
+ * commands are to be killed. */
 static int read_mailbox(struct supervisor *s)
 {
 	int leaves;
@@ -253,7 +268,8 @@ int64_t timers_run(struct supervisor *s)
 	return s->orphans.next_us != 0 ? earlier(next, s->orphans.next_us) : next;
 }
 
-/* Before the last minutes are given up: asks again when the job ends, and returns 1 while there is no answer. */
+/* Asks once more when the job ends, before its last minutes are given up: its time limit may have been changed.  The
+ * keeper asks, since Slurm may take long to answer.  Returns 1 while the answer is awaited. */
 static int ask_job_end(struct supervisor *s, int64_t now)
 {
 	struct keeper_page *page = s->keeper->page;
@@ -266,7 +282,8 @@ static int ask_job_end(struct supervisor *s, int64_t now)
 	return page->job_end_us == KEEPER_ASKED && now - s->leave.end_asked_us < END_PATIENCE_US;
 }
 
-/* With the mailbox's lock held: takes the answer, if there is one, and returns by how much the job ends later. */
+/* With the mailbox's lock held: reads the answer, if it has come, and returns by how much the job ends later than was
+ * known before. */
 static int64_t read_job_end(struct supervisor *s)
 {
 	int64_t known = s->box->guard.end_us, end = s->keeper->page->job_end_us;
