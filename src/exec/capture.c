@@ -22,14 +22,16 @@
 
 struct js_capture {
 	char *dir;
-	int fd[2];	    /* stdout, stderr */
-	int64_t from[2];    /* what is before this has been kept */
-	int64_t seen[2];    /* how long they were at the last look */
+	int fd[2]; /* stdout, stderr */
+	/* bytes from the beginning of each file: */
+	int64_t from[2];    /* up to here it was kept with an earlier entry */
+	int64_t seen[2];    /* its length at the last look */
+	int64_t holes[2];   /* up to here its disk space is freed */
+	int64_t gone[2];    /* from FROM and half the limit to here, its disk space was freed, and it can't be read any
+			       more */
+	int64_t trimmed[2]; /* its length when it was last trimmed */
+	int64_t limit[2];   /* how much of an entry's output is kept; 0: all */
 	int64_t looked_us;  /* when the last look was, by CLOCK_MONOTONIC */
-	int64_t holes[2];   /* disk space before this is freed */
-	int64_t limit[2];   /* 0: none */
-	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
-	int64_t trimmed[2]; /* how long they were when they were last trimmed */
 	int solid;	    /* the file system makes no holes */
 };
 
@@ -62,7 +64,7 @@ void js_capture_free(struct js_capture *capture)
 	errno = saved;
 }
 
-/* Where the file system has no files without a name: one whose name is taken away at once. */
+/* Makes a file without a name where the file system has no O_TMPFILE: its name is removed at once. */
 static int open_and_unlink(const char *dir)
 {
 	struct js_buf name = {0};
@@ -111,6 +113,7 @@ int js_capture_full(const struct js_capture *capture, const char *dir, struct jo
 				       capture->dir);
 }
 
+/* Reads the length of file I.  A command may have cut its file: then nothing behind its end is gone. */
 static int read_size(struct js_capture *c, int i)
 {
 	struct stat st;
@@ -158,6 +161,8 @@ void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err)
 	capture->limit[1] = err;
 }
 
+/* Of each file only the first half of the limit and the last half are kept.  So what lies between them is freed, in
+ * pieces that are worth a call; the boundary of the last half moves on as the command prints. */
 int js_capture_trim(struct js_capture *c)
 {
 	struct stat st;
@@ -236,8 +241,8 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 	return 0;
 }
 
-/* A link is followed only if it is the user's own, or root's: another user could make it point to any file of this
- * user, which would be overwritten. */
+/* Opens the file PATH for writing.  A symbolic link is followed only if it is the user's own, or root's: another user's
+ * link could point to any file of this user, which would be overwritten. */
 static int open_own(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, fd = open(path, flags | O_NOFOLLOW, 0666);

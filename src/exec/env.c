@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OURS 9	   /* names of ours; a command has at most one fewer */
+#define OURS 9	   /* our variables; no command gets all of them */
 #define PROTOCOL 1 /* of persistent commands: docs/LANGUAGES.md */
 
 struct js_env {
 	char **list;	      /* the inherited variables, then ours, then NULL */
-	size_t kept;	      /* of the inherited */
+	size_t kept;	      /* how many of the inherited variables are in it */
 	struct js_buf text;   /* ours, NUL-separated */
 	char process[80];     /* the last of our variables */
 	struct js_buf python; /* PYTHONPATH, if it is ours */
-	int in_job, as_array;
+	int in_job, as_array; /* the task's number is hidden; it is the datapath (JS_ENV_ARRAY_TASK) */
 };
 
 static int is_reserved_variable(const char *variable)

@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINE 4096 /* a line's end is looked for so far */
+#define LINE 4096 /* how far the end of a line is looked for */
 
 /* ------------------------------------------------------------------------------------------------------- copying */
 
-/* Whether ERR is about the data, not about the way of copying: the other way would not help. */
+/* Returns whether ERR is about the data or the disk, and not about the way of copying: then the other way would fail,
+ * too. */
 static int is_final_error(int err)
 {
 	return err == ENOSPC || err == EDQUOT || err == EFBIG || err == EIO || err == EPIPE || err == ESTALE;
@@ -143,6 +144,7 @@ int64_t js_kept_len(const struct js_kept *k)
 	return k->head + (int64_t)k->mark_len + k->tail;
 }
 
+/* Reads LEN bytes at AT to *TO, which is moved on.  Returns 0; 1: the file is shorter; -1 with errno. */
 static int read_part(const struct js_kept *k, int64_t at, int64_t len, char **to)
 {
 	int64_t n = read_bytes(k->fd, at, *to, (size_t)len);
@@ -162,6 +164,7 @@ int js_kept_read(const struct js_kept *k, char *to)
 	return rc == 0 && k->tail > 0 ? read_part(k, k->tail_at, k->tail, &to) : rc;
 }
 
+/* Copies LEN bytes from FROM to OUT.  Returns as read_part does. */
 static int copy_part(const struct js_kept *k, int64_t from, int64_t len, int out, int64_t *at)
 {
 	int64_t n = len > 0 ? copy_bytes(k->fd, from, len, out, at) : 0;
@@ -178,6 +181,7 @@ int js_kept_copy(const struct js_kept *k, int out, int64_t *at)
 	return rc == 0 ? copy_part(k, k->tail_at, k->tail, out, at) : rc;
 }
 
+/* Calls FN with each block of the LEN bytes at AT.  Returns as js_kept_each does. */
 static int each_block(const struct js_kept *k, int64_t at, int64_t len,
 		      int (*fn)(void *ctx, const char *text, size_t len), void *ctx)
 {
@@ -215,7 +219,7 @@ int js_kept_last(const struct js_kept *k, char *last)
 	return n == 1 ? 0 : n < 0 ? -1 : 1;
 }
 
-/* The end of the LEN bytes of FD from FROM on. */
+/* Reads the end of the LEN bytes of FD from FROM on, without the first line if that is not whole. */
 static size_t read_tail(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
 {
 	int64_t n = len < JS_KEPT_TAIL ? len : JS_KEPT_TAIL, got;

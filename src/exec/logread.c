@@ -33,7 +33,8 @@ static int parse_header(char *line, struct js_logged *logged, int64_t *len)
 	return 0;
 }
 
-/* Passes over LEN bytes of output, and the newline that follows unless it ends with one.  1: the file ends before. */
+/* Passes over LEN bytes of output, and over the newline that follows it unless it ends with one.  Returns 1 if the file
+ * ends before. */
 static int skip_output(FILE *file, int64_t len)
 {
 	int last, next;

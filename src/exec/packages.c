@@ -27,17 +27,18 @@
 #include <unistd.h>
 
 #define PREFIX "jobstack-packages-"
-#define KEPT 128      /* attempts per slot (a power of two): after its end, an attempt waits for the next step */
+#define KEPT 128      /* attempts remembered per slot (a power of two): an attempt is asked about after its end */
 #define PLACES 64     /* directories */
 #define PACKAGES 4096 /* that are told apart */
 #define MODULES 65536 /* of all distributions in all places */
 #define FILES 50000   /* looked at in a directory */
 #define LINE 1024
-#define ROUND (64 << 10)
-#define PAUSE_US 5000 /* after each round, and four times as long as it took: a flood takes little of a processor */
+#define ROUND (64 << 10) /* bytes read at once */
+#define PAUSE_US 5000	 /* after each round, and four times as long as it took: a flood takes little of a processor */
 #define PAUSE_MOST_US 100000
-#define RECENT_S 60 /* a directory that may just be being made */
+#define RECENT_S 60 /* a younger directory may just be being made */
 
+/* A module that can be imported, from one of the directories. */
 struct module {
 	char *name;
 	unsigned place, package;
@@ -50,8 +51,8 @@ struct package {
 struct attempt {
 	uint64_t entry;
 	uint32_t attempt;
-	uint64_t places;
-	unsigned char has[PACKAGES / 8];
+	uint64_t places;		 /* the directories where it may find packages, as bits */
+	unsigned char has[PACKAGES / 8]; /* the packages that it has imported, as bits */
 };
 
 struct js_packages {
@@ -77,7 +78,7 @@ struct js_packages {
 
 /* ----------------------------------------------------------------------------------------------- distributions */
 
-/* The package's number; PACKAGES: there is no memory for more. */
+/* Returns the package's number, or package_n if it is not known yet. */
 static unsigned find_package(struct js_packages *p, const char *name, const char *version)
 {
 	unsigned i = 0;
@@ -88,6 +89,7 @@ static unsigned find_package(struct js_packages *p, const char *name, const char
 	return i;
 }
 
+/* Returns the package's number, which is new if need be; PACKAGES: there can be no more, or no memory. */
 static unsigned add_package(struct js_packages *p, const char *name, const char *version)
 {
 	unsigned i = find_package(p, name, version);
@@ -122,8 +124,8 @@ static void add_module(struct js_packages *p, const char *name, size_t len, unsi
 		p->module[p->module_n++] = m;
 }
 
-/* The modules that a file of the distribution lists: top_level.txt, or RECORD with a path in each line.  Returns how
- * many lines it has. */
+/* Adds the modules that a file of the distribution lists: top_level.txt, or RECORD with a path in each line.  Returns
+ * how many lines it has. */
 static size_t read_modules(struct js_packages *p, const char *path, unsigned place, unsigned package)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -152,7 +154,8 @@ void js_packages_plain(char *name)
 		*c = *c == '_' || *c == '.' ? '-' : (char)tolower((unsigned char)*c);
 }
 
-/* A distribution: NAME-VERSION.dist-info or NAME-VERSION[-pyX.Y].egg-info, a directory (or a file, of distutils). */
+/* Adds a distribution: NAME-VERSION.dist-info or NAME-VERSION[-pyX.Y].egg-info, a directory (or a file, of distutils).
+ * If it lists no modules, its own name is taken for one. */
 static void read_distribution(struct js_packages *p, const char *entry, unsigned place)
 {
 	char name[256], *version, *end, path[LINE];
@@ -187,7 +190,8 @@ static int compare_modules(const void *a, const void *b)
 	return strcmp(((const struct module *)a)->name, ((const struct module *)b)->name);
 }
 
-/* The number of a directory, which is read when it is first named; PLACES: there is no room. */
+/* Returns the number of a directory, which is read when it is first named; PLACES: there can be no more.  Modules are
+ * sorted anew, so that they can be searched. */
 static unsigned find_place(struct js_packages *p, const char *path)
 {
 	struct dirent *entry;
@@ -211,6 +215,7 @@ static unsigned find_place(struct js_packages *p, const char *path)
 
 /* --------------------------------------------------------------------------------------------------------- lines */
 
+/* Returns the attempt, or NULL if it is not known (any more).  With the lock held. */
 static struct attempt *find_attempt(struct js_packages *p, uint64_t entry, uint32_t attempt)
 {
 	if (p->found != NULL && p->found->entry == entry && p->found->attempt == attempt)
@@ -225,7 +230,8 @@ static struct attempt *find_attempt(struct js_packages *p, uint64_t entry, uint3
 	return NULL;
 }
 
-/* The places where the attempt may find packages; with PLACE, one more of them.  0: it is not known. */
+/* Returns the directories where the attempt may find packages, after adding PLACE if that is not PLACES; 0: the attempt
+ * is not known. */
 static uint64_t places_of(struct js_packages *p, uint64_t entry, uint32_t attempt, unsigned place)
 {
 	struct attempt *a;
@@ -241,6 +247,7 @@ static uint64_t places_of(struct js_packages *p, uint64_t entry, uint32_t attemp
 	return places;
 }
 
+/* Notes that the attempt has imported the package N. */
 static void note_package(struct js_packages *p, uint64_t entry, uint32_t attempt, unsigned n)
 {
 	struct attempt *a;
@@ -264,8 +271,8 @@ static int is_known(struct js_packages *p, uint64_t entry, uint32_t attempt)
 	return known;
 }
 
-/* PATH is a directory, a tab, and DEVICE.INODE.  Whether this process sees the same directory under that name: in a
- * container it may be another one.  Cuts PATH to the directory. */
+/* PATH is a directory, a tab, and DEVICE.INODE.  Returns whether this process sees the same directory under that name:
+ * in a container it may be another one.  Cuts PATH to the directory. */
 static int is_same_directory(char *path)
 {
 	char *tab = strrchr(path, '\t'), *dot = tab == NULL ? NULL : strchr(tab, '.');
@@ -304,7 +311,8 @@ static void parse_line(struct js_packages *p, char *line)
 			note_package(p, entry, (uint32_t)attempt, p->module[i].package);
 }
 
-/* What the commands have written, in pieces of any length. */
+/* Splits what the commands have written into lines.  It comes in pieces of any length; a line that is too long, or has
+ * a NUL, is dropped. */
 static void split_lines(struct js_packages *p, const char *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -323,6 +331,8 @@ static void split_lines(struct js_packages *p, const char *data, size_t len)
 
 /* ---------------------------------------------------------------------------------------------------- the thread */
 
+/* The thread.  It rests four times as long as it works, so a command that floods the FIFO takes little of a processor.
+ * BUSY is set before the FIFO is read: whoever finds the FIFO empty and BUSY unset knows that all has been noted. */
 static void *read_packages(void *arg)
 {
 	struct js_packages *p = arg;
@@ -433,8 +443,9 @@ static void remove_directory(const char *dir)
 	remove_files(dir);
 }
 
-/* The directories of this user's workers that ended without removing them: nobody of this node has the FIFO open. Those
- * of other nodes, if they share TMP, have another HEAD. */
+/* Removes the directories of this user's workers that ended without doing so.  A worker that is alive has its FIFO
+ * open, so that the open below succeeds.  Directories of other nodes that share TMP have another HEAD, which is made of
+ * the boot. */
 static void sweep_directories(const char *tmp, const char *head)
 {
 	DIR *d = opendir(tmp);
@@ -459,6 +470,8 @@ static void sweep_directories(const char *tmp, const char *head)
 		(void)closedir(d);
 }
 
+/* Makes the directory with the FIFO and the hook.  The FIFO is opened for reading and writing, so it never has an end,
+ * and a command's open never waits. */
 static int make_directory(struct js_packages *p, const char *tmp, const char *hook, struct jobstack_error *error)
 {
 	char boot[40], head[64], path[600];

@@ -36,7 +36,7 @@ int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_
 	return path->failed ? -1 : 0;
 }
 
-/* Makes the path by the number.  0, or -1 without memory. */
+/* Makes the path of the file with the present number.  Returns 0, or -1 without memory. */
 static int name_file(struct js_packlog *log)
 {
 	return js_packlog_path_of(log, log->number, &log->path);
@@ -82,6 +82,7 @@ const char *js_packlog_path(const struct js_packlog *log)
 	return log->path.data;
 }
 
+/* Makes the file, if that was not done yet.  O_EXCL: a file that is there is never written to. */
 static int open_log(struct js_packlog *log, struct jobstack_error *error)
 {
 	const char *path = log->path.data;
@@ -98,6 +99,7 @@ static int open_log(struct js_packlog *log, struct jobstack_error *error)
 	return 0;
 }
 
+/* Control characters would break the header's line. */
 static void add_escaped(struct js_buf *text, const char *name, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -149,6 +151,7 @@ static int write_small(struct js_packlog *log, const struct js_kept kept[2], int
 	return js_file_write_at(log->fd, log->text.data, log->text.len, at);
 }
 
+/* Does the same for output that is not read into memory. */
 static int write_large(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
 	char last;
@@ -160,7 +163,8 @@ static int write_large(struct js_packlog *log, const struct js_kept kept[2], int
 	return rc != 0 || last == '\n' ? rc : js_file_write_at(log->fd, "\n", 1, at);
 }
 
-/* One try.  Results as of write_small; in any case nothing but whole entries is left. */
+/* Tries once to append an entry.  Returns as write_small does.  If it fails, the file is cut back to its last whole
+ * entry, and keeps the errno of the failure. */
 static int try_append(struct js_packlog *log, const struct js_kept kept[2], struct js_packlog_place *place)
 {
 	int64_t at = log->end;
@@ -179,7 +183,7 @@ static int try_append(struct js_packlog *log, const struct js_kept kept[2], stru
 	return rc;
 }
 
-/* The next file, if this one is long enough. */
+/* Goes on to the next file if the entry would make this one too long.  The first entry of a file always fits. */
 static int rotate_log(struct js_packlog *log, const struct js_packlog_place *place, struct jobstack_error *error)
 {
 	if (log->size == 0 || log->end == 0 ||
@@ -192,7 +196,8 @@ static int rotate_log(struct js_packlog *log, const struct js_packlog_place *pla
 	return name_file(log) == 0 ? 0 : js_error_memory(error);
 }
 
-/* What was caught now; PLACE gets its lengths.  1: something, 0: nothing, or negative. */
+/* Finds out what is to be kept of the output, and fills PLACE with its lengths.  Returns 1: there is something; 0:
+ * nothing was printed; or a negative code. */
 static int measure_output(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
 			  struct js_packlog_place *place, struct jobstack_error *error)
 {
@@ -204,7 +209,7 @@ static int measure_output(struct js_packlog *log, struct js_capture *capture, st
 	return place->out > 0 || place->err > 0;
 }
 
-/* js_packlog_append, with the lock held. */
+/* Does what js_packlog_append does, with the lock held. */
 static int append_locked(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 			 const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 			 struct jobstack_error *error)

@@ -42,7 +42,8 @@ size_t js_persist_encode(char *to, uint64_t entry, uint32_t attempt, const char 
 	return n;
 }
 
-/* Makes one line of UTF-8 out of any bytes, as long as fits into a message. */
+/* Makes one line of UTF-8 out of any bytes, cut to the size of a message.  It goes into the database and onto
+ * terminals, so control characters and invalid bytes become '?'. */
 static void make_message(char message[JS_PERSIST_MESSAGE], const char *text, size_t len)
 {
 	size_t n = 0, at = 0;
@@ -65,7 +66,13 @@ static void make_message(char message[JS_PERSIST_MESSAGE], const char *text, siz
 	message[n] = '\0';
 }
 
-/* Parses what follows "failed": " NUMBER" and the end, or a blank and the message. */
+/* Parses what follows "failed".  Returns 1, and fills ANSWER, if the line is an answer:
+ *
+ *   "" or " "            failed without a code: code 1, and a message that says so
+ *   " CODE"              the code, no message
+ *   " CODE MESSAGE"      both; a code that is not 1 to 255 becomes 1, with a message that says so
+ *   anything else        output, such as "failed to open the file": returns 0
+ */
 static int parse_failed(const char *rest, size_t len, struct js_persist_answer *answer)
 {
 	size_t digits = 0;
@@ -107,6 +114,8 @@ int js_persist_parse(const char *line, size_t len, struct js_persist_answer *ans
 	return len >= 6 && memcmp(line, "failed", 6) == 0 && parse_failed(line + 6, len - 6, answer);
 }
 
+/* Moves what is left to the beginning of the buffer.  After MORE that is at most the beginning of a line,
+ * JS_PERSIST_LINE bytes, since longer lines are passed on in pieces. */
 char *js_persist_room(struct js_persist_reader *r, size_t *room)
 {
 	if (r->at > 0) {
@@ -118,7 +127,8 @@ char *js_persist_room(struct js_persist_reader *r, size_t *room)
 	return r->data + r->end;
 }
 
-/* The rest of a line whose kind is known: LEN bytes of it are here, to its newline if there is one. */
+/* Passes on the rest of a line whose kind is known: LEN bytes of it are here, up to its newline if HAS_END.  An answer
+ * is reported when its newline has come. */
 static enum js_persist_piece continue_line(struct js_persist_reader *r, int has_end, size_t *len)
 {
 	enum js_persist_piece piece = r->state == JS_PERSIST_IN_OUTPUT ? JS_PERSIST_OUTPUT
@@ -131,6 +141,9 @@ static enum js_persist_piece continue_line(struct js_persist_reader *r, int has_
 	return piece;
 }
 
+/* The kind of a line is decided as soon as its newline has come, or when it is longer than any answer but one with a
+ * long message.  At the end of the stream, a line without a newline is no answer: the process may have died while
+ * writing it. */
 enum js_persist_piece js_persist_next(struct js_persist_reader *r, int at_end, const char **text, size_t *len)
 {
 	const char *newline;
@@ -244,6 +257,8 @@ int js_persist_send(struct js_persist *p)
 	return 0;
 }
 
+/* The bytes in the pipe are those that the process has not read.  If the pipe is closed here, they can't be counted,
+ * and count as read. */
 int js_persist_is_unread(const struct js_persist *p, int all)
 {
 	int in_pipe = 0;
@@ -253,6 +268,8 @@ int js_persist_is_unread(const struct js_persist *p, int all)
 	return all ? (size_t)in_pipe == p->sent : in_pipe > 0 || p->sent < p->request_len;
 }
 
+/* Returns at the first answer, so that the caller makes the outcome of the entry before any later output is read: what
+ * is printed after an answer belongs to the next entry. */
 enum js_persist_event js_persist_take(struct js_persist *p, int from_pipe)
 {
 	size_t room, len;

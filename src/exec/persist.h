@@ -77,12 +77,12 @@ enum js_persist_piece js_persist_next(struct js_persist_reader *reader, int at_e
  * caller's poll; a process whose standard input the caller closes is expected to end. */
 struct js_persist {
 	pid_t pid;
-	int in, out;	  /* pipes to and from it, non-blocking; -1: closed */
-	int to;		  /* where its output goes: the caller's */
-	int asked;	  /* it has a request and has not answered */
-	int failed;	  /* errno of output that could not be kept; 0: all was kept */
-	uint64_t answers; /* how many so far */
-	size_t request_len, sent;
+	int in, out;		  /* pipes to and from it, non-blocking; -1: closed */
+	int to;			  /* where its output goes: the caller's */
+	int asked;		  /* it has a request and has not answered */
+	int failed;		  /* errno of output that could not be kept; 0: all was kept */
+	uint64_t answers;	  /* how many so far */
+	size_t request_len, sent; /* how long the request is, and how much of it is in the pipe or was read */
 	char request[JS_PERSIST_REQUEST];
 	struct js_persist_reader reader;
 };
@@ -92,8 +92,8 @@ struct js_persist *js_persist_new(void);
 void js_persist_free(struct js_persist *p);
 
 /* Starts the process as js_spawn_start does; its standard output but for the answers is written to the descriptor OUT,
- * its standard error is ERR.  Returns the pid, or a negative errno.  (So many parameters:
- * those of js_spawn_start, and P.) */
+ * its standard error is ERR.  Returns the pid, or a negative errno.  (So many parameters: those of
+ * js_spawn_start, and P.) */
 pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[],
 		       char *const envp[], int out, int err);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first pipe between TEXT and END, or NULL. */
+/* Returns the first pipe between TEXT and END, or NULL.  || is none. */
 static const char *find_pipe(const char *text, const char *end)
 {
 	while ((text = memchr(text, '|', (size_t)(end - text))) != NULL && text[1] == '|')
@@ -55,6 +55,8 @@ static void blank_quoted(char *script)
 	}
 }
 
+/* Where a pipeline decides about what follows it (if, while, !, ||), pipefail could make the script go another way than
+ * its author meant, so there it is left off. */
 static enum js_pipeline classify_script(const char *script)
 {
 	const char *pipe = find_pipe(script, script + strlen(script));

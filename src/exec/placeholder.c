@@ -15,9 +15,10 @@ int js_place_is_name(enum js_place place)
 	return place >= JS_PLACE_DATAPATH && place <= JS_PLACE_BASENOEXT;
 }
 
+/* The placeholders of the whole name, by their enum. */
 static const char *const word[JS_PLACE_COUNT] = {NULL, "{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
 
-/* A placeholder of a field: {1}, {1/}, {1//}, {1.}, {1/.}. */
+/* Returns the length of the placeholder of a field with which TEXT begins: {1}, {1/}, {1//}, {1.}, {1/.}; or 0. */
 static size_t match_field(const char *text, struct js_spot *spot)
 {
 	size_t digits = 0;
@@ -38,7 +39,9 @@ static size_t match_field(const char *text, struct js_spot *spot)
 	return 0;
 }
 
-/* What GNU parallel replaces, and nothing here does: {..}, {/..}, {+/}, {##}, {2..}, {-1}, {=perl=} and the like. */
+/* Returns the length of a placeholder that GNU parallel would replace, and nothing here does: {..}, {/..}, {+/}, {##},
+ * {2..},
+ * {-1}, {=perl=} and the like; or 0.  Passed on as text it would surprise, so it is refused. */
 static size_t match_foreign(const char *text)
 {
 	size_t sign = text[0] == '{' && text[1] == '-', digits, marks;
@@ -101,6 +104,8 @@ struct parts {
 	size_t start, end, dir;
 };
 
+/* Slashes at the end are no part of the base name, and none before it is part of the directory; but "/" is its own base
+ * name. */
 static void split_name(const char *name, size_t len, struct parts *parts)
 {
 	const char *slash;
@@ -115,7 +120,7 @@ static void split_name(const char *name, size_t len, struct parts *parts)
 		parts->dir--;
 }
 
-/* Where the base name's extension begins (its dot), or its end. */
+/* Returns where the base name's extension begins (its dot), or its end.  Dots at the beginning begin no extension. */
 static size_t find_extension(const char *name, const struct parts *parts)
 {
 	size_t first = parts->start;
@@ -127,7 +132,7 @@ static size_t find_extension(const char *name, const struct parts *parts)
 	return dot == NULL ? parts->end : (size_t)(dot - name);
 }
 
-/* Takes the first field off the name: returns the rest behind the separator, or NULL after the last field. */
+/* Returns what follows the first field of NAME and its separator, or NULL after the last field. */
 static const char *next_field(const char *name, const char *end, const char *colsep)
 {
 	const char *separator = memmem(name, (size_t)(end - name), colsep, strlen(colsep));

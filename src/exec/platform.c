@@ -16,6 +16,7 @@
 
 #define PART (1 << 20) /* of a file's tables at most so much is read */
 
+/* Adds a line "NAME: VALUE" if the value is known.  Control characters would break the line. */
 static void add_known(struct js_buf *out, const char *name, const char *value, size_t len)
 {
 	if (value == NULL || len == 0)
@@ -54,7 +55,7 @@ static char *read_part(int fd, uint64_t at, uint64_t len)
 	return part;
 }
 
-/* Where the address lies in the file. */
+/* Returns where the virtual ADDRESS lies in the file, by the segments that are loaded; 0: nowhere. */
 static uint64_t place_in_file(const Elf64_Phdr *part, unsigned n, uint64_t address)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -64,7 +65,7 @@ static uint64_t place_in_file(const Elf64_Phdr *part, unsigned n, uint64_t addre
 	return 0;
 }
 
-/* The names in the dynamic section. */
+/* Adds the names of the libraries that the dynamic section asks for. */
 static void add_needed(int fd, const Elf64_Phdr *part, unsigned n, const Elf64_Phdr *dynamic, struct js_buf *names)
 {
 	uint64_t count = dynamic->p_filesz / sizeof(Elf64_Dyn), strings = 0, size = 0;
@@ -84,7 +85,8 @@ static void add_needed(int fd, const Elf64_Phdr *part, unsigned n, const Elf64_P
 	free(entry);
 }
 
-/* The libraries that a 64-bit program of this machine's byte order asks for. */
+/* Adds the libraries that a 64-bit program asks for.  A program for another byte order has numbers that lead nowhere.
+ */
 static void add_libraries(int fd, struct js_buf *out)
 {
 	struct js_buf names = {0};
@@ -103,7 +105,8 @@ static void add_libraries(int fd, struct js_buf *out)
 	free(part);
 }
 
-/* The program's file; of a script, its interpreter's. */
+/* Adds the libraries of the program, or, if it is a script, of its interpreter.  DEPTH 1: that is an interpreter
+ * already. */
 static void add_program(const char *program, int depth, struct js_buf *out)
 {
 	int fd = program == NULL ? -1 : open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

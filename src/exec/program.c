@@ -62,7 +62,7 @@ static int is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Runs ARGV, and appends its output.  Whether it exited with 0. */
+/* Runs ARGV, and appends its output to OUT.  Returns whether it exited with 0. */
 static int ask_program(const char *const argv[], struct js_buf *out)
 {
 	struct js_child child = {.argv = argv, .ignored = JS_CHILD_IGNORED_ALL};
@@ -75,7 +75,7 @@ static int ask_program(const char *const argv[], struct js_buf *out)
 	return status == 0 && wait_status == 0 && !out->failed;
 }
 
-/* Makes the sum of a file that is not large; "" where that fails. */
+/* Computes the SHA-256 of a file that is not large.  SUM is "" where that fails. */
 static void read_file_sum(struct file *f)
 {
 	EVP_MD_CTX *sum = EVP_MD_CTX_new();
@@ -96,12 +96,14 @@ static void read_file_sum(struct file *f)
 	EVP_MD_CTX_free(sum);
 }
 
+/* Returns whether F, an argument, changes so often that it must be data of the command, and no part of the program. */
 static int is_data(const struct file *f)
 {
 	return f->is_argument && f->changes >= CHANGES;
 }
 
-/* Looks at a file.  Whether it may have changed. */
+/* Checks whether the file has changed since it was last read, by its size, time and inode, and if so, reads it. Returns
+ * whether it may have changed. */
 static int examine_file(struct file *f)
 {
 	struct stat now;
@@ -128,7 +130,8 @@ static void add_escaped(struct js_buf *out, const char *path)
 			js_buf_char(out, *path);
 }
 
-/* A file's line; KEY gets what makes the version. */
+/* Adds the file's line to TEXT, and to KEY what distinguishes versions: its path and sum, and only without a sum its
+ * size and time.  So a file that was only touched makes no new version. */
 static void add_file(const struct file *f, struct js_buf *text, struct js_buf *key)
 {
 	int64_t time_us = JS_SECOND_US * f->seen.st_mtim.tv_sec + f->seen.st_mtim.tv_nsec / 1000;
@@ -149,7 +152,7 @@ static void add_file(const struct file *f, struct js_buf *text, struct js_buf *k
 	js_buf_char(key, '\0');
 }
 
-/* The version's number and text as the files are now.  -1: without memory. */
+/* Returns the number of the version as the files were last seen, and adds its text to TEXT.  -1: without memory. */
 static int64_t describe_program(const struct js_program *p, struct js_buf *text)
 {
 	struct js_buf key = {0};
@@ -166,6 +169,7 @@ static int64_t describe_program(const struct js_program *p, struct js_buf *text)
 	return number;
 }
 
+/* Sets the present version; if it is new, remembers its text. */
 static void find_version(struct js_program *p)
 {
 	struct js_buf text = {0};
@@ -229,7 +233,7 @@ int js_program_text(struct js_program *p, int64_t version, struct js_buf *out)
 
 /* ------------------------------------------------------------------------------------------ what belongs to it */
 
-/* Adds PATH, if it is a file.  Whether it is one. */
+/* Adds PATH if it is a file, once.  Returns whether it is among the files now. */
 static int add_path(struct js_program *p, const char *path, const char *cwd, int is_argument)
 {
 	struct js_buf whole = {0};
@@ -253,7 +257,7 @@ static int add_path(struct js_program *p, const char *path, const char *cwd, int
 	return 1;
 }
 
-/* A program: a path, or a name that is looked for in $PATH. */
+/* Adds a program: a path, or a name that is looked for in $PATH. */
 static void add_name(struct js_program *p, const char *name, const char *cwd)
 {
 	const char *search = getenv("PATH");
@@ -268,7 +272,8 @@ static void add_name(struct js_program *p, const char *name, const char *cwd)
 	js_buf_free(&file);
 }
 
-/* The words of a shell script, as far as a glance can tell. */
+/* Adds the words of a shell script that are files or programs.  It does not read the shell's language: a word that is
+ * not meant as a file does no harm. */
 static int add_script(struct js_program *p, const char *script, const char *cwd)
 {
 	char *copy = strdup(script), *rest = NULL;
@@ -283,6 +288,7 @@ static int add_script(struct js_program *p, const char *script, const char *cwd)
 	return 0;
 }
 
+/* Adds the commit of the git work tree PATH, with a "+" if there are changes that are not committed. */
 static int add_git(struct js_program *p, const char *path, struct jobstack_error *error)
 {
 	const char *const commit[] = {"git", "-C", path, "rev-parse", "HEAD", NULL};
@@ -304,6 +310,7 @@ static int add_git(struct js_program *p, const char *path, struct jobstack_error
 				 path);
 }
 
+/* Adds what the user has named: files, git work trees, and words. */
 static int add_code(struct js_program *p, const struct js_program_code *code, const char *cwd,
 		    struct jobstack_error *error)
 {
@@ -432,7 +439,7 @@ const char *js_program_reader(const struct js_program *p, const char *name, int 
 
 /* ------------------------------------------------------------------------------------------------------- reading */
 
-/* The next word up to a blank; NULL at the line's end. */
+/* Returns the next word up to a blank, and moves *AT behind the blank; NULL at the line's end. */
 static const char *next_word(const char **at, const char *end)
 {
 	const char *word = *at, *blank = memchr(word, ' ', (size_t)(end - word));
@@ -472,7 +479,7 @@ int js_program_next(const char **at, struct js_program_line *line)
 	return 1;
 }
 
-/* The path of a line, without its escapes. */
+/* Returns the path of a line, without its escapes, to be freed; NULL without memory. */
 static char *path_of(const struct js_program_line *line)
 {
 	char *path = malloc(line->len + 1), *to = path;
@@ -489,8 +496,9 @@ static char *path_of(const struct js_program_line *line)
 	return path;
 }
 
-/* Git executes what a work tree's configuration names (hooks, filters), and PATH is from the database.  So git is asked
- * only where the user works, in a directory of their own: it does there what it would do if they typed `git status`. */
+/* Returns whether git may be asked about PATH, which is from the database.  Git executes what a work tree's
+ * configuration names (hooks, filters).  So it is asked only where the user works, in a directory of their own: there
+ * it does what it would do if they typed `git status`. */
 static int is_where_user_works(const char *path)
 {
 	char here[PATH_MAX], there[PATH_MAX];

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SPARE_US (2 * JS_SECOND_US)
+#define SPARE_US (2 * JS_SECOND_US) /* commands that were killed together are collected within this time */
 #define WATCHED_MAX 1024
 
 /* The commands that run, and the files that count their input and output (-1: it could not be opened).  The kernel's
@@ -33,7 +33,7 @@ static size_t watched_n;
 /* commands may be started by one thread and collected by another */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Takes PID out of the table.  Returns whether it is a command, and its descriptor or -1. */
+/* Removes PID from the table, with the lock held.  Returns whether it is a command, and its descriptor or -1. */
 static int remove_watched(pid_t pid, int *fd)
 {
 	*fd = -1;
@@ -117,7 +117,9 @@ static int read_io(pid_t pid, char *io, size_t size)
 #define GIVEN -1
 #define MEASURE(member, column, field, kind, found, ...) reaped->member = found;
 
-/* Collects what WHICH and ID stand for, as of waitid. */
+/* Collects a child; WHICH and ID choose it, as in waitid.  First it only looks (WNOWAIT): as long as the child is a
+ * zombie, its number belongs to it, and so does the number of its group.  So the rest of the group is killed, and the
+ * counters in /proc are read, before the zombie is collected; afterwards another process could have the number. */
 static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 {
 	struct rusage usage;
@@ -165,6 +167,7 @@ int js_reap_one(pid_t pid, struct js_reaped *reaped)
 
 /* ------------------------------------------------------------------------------------------------- out of memory */
 
+/* How many processes the kernel has killed in a cgroup for lack of memory; -1: FILE does not say. */
 static int64_t read_counter(const char *file)
 {
 	char text[1024];
@@ -173,7 +176,7 @@ static int64_t read_counter(const char *file)
 	return js_proc_number(text, "oom_kill ");
 }
 
-/* Takes the counter of the first cgroup that has one. */
+/* A js_cgroup_fn: chooses the counter of the innermost cgroup that has one. */
 static int find_counter(void *ctx, const char *dir, int version)
 {
 	struct js_reap_oom *oom = ctx;

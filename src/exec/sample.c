@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REST 100	     /* times the time that a look took */
+#define REST 100	     /* the thread rests so many times as long as a look took */
 #define TREE_MAX 4096	     /* processes of a command */
 #define LAST_US JS_SECOND_US /* how long the end waits for a read that hangs */
 
@@ -29,17 +29,19 @@ struct task {
 	uint64_t ticks;
 };
 
+/* A slot, and what was measured of its command. */
 struct watch {
-	pid_t pid; /* 0: no command */
-	uint64_t number;
-	int64_t due_us, peak_kib, wait_us; /* -1: not known */
+	pid_t pid;		   /* 0: no command */
+	uint64_t number;	   /* distinguishes it from earlier commands of the slot */
+	int64_t due_us;		   /* when to look next */
+	int64_t peak_kib, wait_us; /* -1: not known */
 };
 
 /* What the thread alone knows of a command. */
 struct seen {
-	uint64_t number; /* the watch's */
-	uint64_t ended;	 /* ticks of threads that have ended */
-	struct task *task;
+	uint64_t number;   /* the watch's */
+	uint64_t ended;	   /* ticks of threads that have ended */
+	struct task *task; /* the threads of the last look, by number */
 	size_t n, room;
 };
 
@@ -72,6 +74,8 @@ static int counts_delays(void)
 	return counts;
 }
 
+/* Reads a file of the process PID, or of its thread TID.  Returns its text, valid until the next call; "" if there is
+ * none. */
 static const char *read_proc(struct js_sampler *s, pid_t pid, pid_t tid, const char *name)
 {
 	char path[96];
@@ -84,7 +88,7 @@ static const char *read_proc(struct js_sampler *s, pid_t pid, pid_t tid, const c
 	return js_file_read(path, &s->text) == 0 && s->text.len > 0 ? s->text.data : "";
 }
 
-/* Field 42 of stat: ticks of waiting for block devices, swap among them. */
+/* Returns field 42 of stat: how many ticks the thread has waited for block devices, swap among them. */
 static uint64_t read_delay(struct js_sampler *s, pid_t pid, pid_t tid)
 {
 	const char *at = strrchr(read_proc(s, pid, tid, "stat"), ')');
@@ -126,8 +130,9 @@ static void measure_threads(struct js_sampler *s, pid_t pid, struct seen *now)
 		(void)closedir(threads);
 }
 
-/* Anonymous and shared memory with swap, in KiB; of mapped files nothing.  What processes of a tree share counts once:
- * each has its part of it.  That takes the kernel a walk through all pages, so it is not asked for a process alone. */
+/* Returns the anonymous and shared memory of PID with what is swapped out, in KiB, without mapped files.  What
+ * processes of a tree share must count once, so each gets its part of it (Pss).  For that the kernel walks through all
+ * pages, so a process that is ALONE is asked for the simpler figure (Rss), which is the same then. */
 static int64_t memory_of(struct js_sampler *s, pid_t pid, int alone)
 {
 	static const char *const name[2][3] = {{"Pss_Anon:", "Pss_Shmem:", "SwapPss:"},
@@ -144,7 +149,8 @@ static int64_t memory_of(struct js_sampler *s, pid_t pid, int alone)
 	return 0;
 }
 
-/* Looks at the tree of PID: how much memory it has, and how long it has waited. */
+/* Measures the tree of PID: how much memory it has, and how long it has waited.  The kernel counts waiting per thread,
+ * and forgets it when the thread ends.  So what a thread had waited at the last look stays in ENDED when it is gone. */
 static void measure_tree(struct js_sampler *s, struct seen *seen, pid_t pid, int64_t *kib, int64_t *wait_us)
 {
 	struct seen now = {.number = seen->number, .ended = seen->ended};
@@ -176,7 +182,8 @@ static int64_t cpu_time_us(void)
 	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? JS_SECOND_US * t.tv_sec + t.tv_nsec / 1000 : 0;
 }
 
-/* Looks at what is due, with the lock held except while it reads.  Returns when the next look is due. */
+/* Looks at the commands that are due, with the lock held except while it reads /proc, which may hang.  What was read of
+ * a command that ended meanwhile is dropped (NUMBER).  Returns when to look next. */
 static int64_t measure_due(struct js_sampler *s)
 {
 	int64_t began = cpu_time_us(), next = js_clock_mono_us() + JS_SECOND_US, rest;

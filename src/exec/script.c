@@ -9,9 +9,10 @@
 
 #include <string.h>
 
-/* What the shell reads in its own way; no placeholder can stand in it.  It ends with the first byte of STOPS.  If
- * another of them comes before, or there is none, its end is not certain, and no placeholder can follow either.  An
- * unquoted $(...) is not here: its words are read like those around it. */
+/* Parts of a script that the shell reads in a way of its own, so that no placeholder can stand in them.  A part begins
+ * with OPEN and ends with the first byte of STOPS.  If another byte of STOPS comes before that, or the first is
+ * missing, this reader can't be sure where the part ends, and allows no placeholder after it either.  An unquoted
+ * $(...) is not in this table: its words are read like those around it. */
 static const struct part {
 	const char *open, *stops;
 	char quote; /* it counts within double quotes ('"'), outside of quotes ('\0'), or in both ('*') */
@@ -29,11 +30,12 @@ struct reader {
 	struct jobstack_error *error;
 	int named;	  /* a placeholder for the name was there, or is not needed */
 	char quote;	  /* in which quotes it is, or '\0' */
-	const char *part; /* what opened the last part, and its end */
-	const char *end;
+	const char *part; /* what opened the last part (OPEN of parts[]) */
+	const char *end;  /* where that part ends; a placeholder before it is refused */
 };
 
-/* Puts a placeholder of LEN bytes, with the quotes that it needs. */
+/* Replaces the placeholder of LEN bytes at r->p by its positional parameter.  It is always in double quotes: within
+ * double quotes it is there already; single quotes are ended before it and begun again after it. */
 static int put_place(struct reader *r, const struct js_spot *spot, int len)
 {
 	const char *quote = r->quote == '\'' ? "'\"" : r->quote == '"' ? "" : "\"";
@@ -57,6 +59,8 @@ static int put_place(struct reader *r, const struct js_spot *spot, int len)
 	return 0;
 }
 
+/* Begins a part, and finds its end.  A "case" in it may have a ')' that does not end it.  Returns how many bytes to
+ * copy. */
 static int begin_part(struct reader *r, const struct part *part)
 {
 	const char *start = r->p + strlen(part->open), *end = start + strcspn(start, part->stops);
@@ -69,7 +73,10 @@ static int begin_part(struct reader *r, const struct part *part)
 	return (int)strlen(part->open);
 }
 
-/* Reads on by one token.  Returns how many bytes of it are copied as they are, or an error. */
+/* Reads the next token: a placeholder, which is replaced (0 bytes are left to copy), or text.  Returns how many bytes
+ * of it are copied as they are, or a negative code.  Where it can be one of several things, the order matters: a
+ * placeholder; text within a part or in single quotes, which has no meaning; quotes; an escape before a placeholder,
+ * which is refused, since it would be ambiguous; a '#' within a word; then the parts. */
 static int read_token(struct reader *r)
 {
 	const char c = *r->p, last = r->script->text.len > 0 ? r->script->text.data[r->script->text.len - 1] : '\n';

@@ -34,7 +34,7 @@ static int add_public(struct js_site *site, char *text, const struct js_setting 
 	return 0;
 }
 
-/* A list, or the name of a file with one. */
+/* Reads the value of packages-public: a list, or the name of a file with one. */
 static int read_public(struct js_site *site, const struct js_setting *s, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
@@ -51,7 +51,7 @@ static int read_public(struct js_site *site, const struct js_setting *s, struct 
 	return status;
 }
 
-/* A js_setting_fn. */
+/* Reads one setting; a js_setting_fn. */
 static int read_setting(void *ctx, const struct js_setting *s, struct jobstack_error *error)
 {
 	struct js_site *site = ctx;

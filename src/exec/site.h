@@ -20,7 +20,7 @@
 #define JS_SITE_SLURM_US (60 * INT64_C(1000000)) /* the default, and the least */
 #define JS_SITE_SLURM_MOST_US (86400 * INT64_C(1000000))
 
-/* Start it as {0}; free it with js_site_free. */
+/* Begins as {0}; free it with js_site_free. */
 struct js_site {
 	int packages;		       /* Python packages are recorded */
 	struct js_buf events;	       /* an absolute path, or "syslog"; of length 0: no events */

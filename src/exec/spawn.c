@@ -35,7 +35,8 @@ struct js_spawn {
 	int *given;		       /* the descriptors above 2 that we were started with, for js_child_shut */
 };
 
-#ifdef __SANITIZE_THREAD__ /* it makes a fork of vfork, and what the child notes in our memory would be lost */
+#ifdef __SANITIZE_THREAD__ /* ThreadSanitizer turns vfork into fork, and what the child notes in our memory would be   \
+			      lost */
 pid_t __vfork(void);
 #define vfork __vfork
 #define OF_CHILD __attribute__((no_sanitize_thread)) /* its notes of calls would grow by one that never returns */
@@ -46,7 +47,7 @@ pid_t __vfork(void);
 static _Thread_local struct js_spawn_stop *my_stop;
 static _Thread_local const struct js_clock_bound *my_bound; /* NULL: no bound */
 
-/* A command to start. */
+/* A command to start, as the child sees it. */
 struct start {
 	const struct js_spawn *spawn;
 	const char *path;
@@ -56,7 +57,7 @@ struct start {
 	const struct js_clock_bound *bound; /* or NULL */
 };
 
-/* 0 if PATH can be executed, else the errno that says why not. */
+/* Returns 0 if PATH can be executed, else the errno that says why not. */
 static int check_executable(const char *path)
 {
 	struct stat st;
@@ -70,7 +71,7 @@ static int check_executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* js_spawn_resolve without the words: 0 or an errno. */
+/* Does what js_spawn_resolve does, without the words.  Returns 0 or an errno. */
 static int resolve_path(const char *program, const char *search, struct js_buf *found)
 {
 	int err, more, best = ENOENT;
@@ -112,8 +113,8 @@ int js_spawn_resolve(const char *program, const char *search, struct js_buf *fou
 	return JOBSTACK_EFILE;
 }
 
-/* Notes what commands inherit: whoever started us has given it to them.  Our own descriptors are close-on-exec by now.
- */
+/* Notes the descriptors that commands inherit: those that whoever started us has left open for them.  Our own are all
+ * close-on-exec, so they are not among them. */
 static int note_given(struct js_spawn *s, struct jobstack_error *error)
 {
 	struct dirent **names = NULL;
@@ -202,20 +203,25 @@ void js_spawn_bind(const struct js_clock_bound *bound)
 	my_bound = bound;
 }
 
-/* Everything between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Returns the
- * errno of what failed. */
+/* Everything between vfork and exec.  It runs in our memory and on our stack, while the thread that called vfork stands
+ * still.  So it makes nothing but system calls: memory that it allocated, or a lock that another thread holds just now,
+ * would stay as it is after the exec.  Returns the errno of what failed.
+ *
+ * The order: first it makes itself known, so that it can be cancelled; then its death signal, before anything can hang;
+ * then signals and descriptors; its group before the exec, so that the parent can signal the group as soon as vfork
+ * returns; and last, after all that may take time, it checks that the command may still start. */
 OF_CHILD static int enter_command(const struct start *s, pid_t parent)
 {
 	struct sigaction standard;
 	sigset_t none;
 
-	if (s->stop != NULL) { /* in this order, and js_spawn_cancel in the other: one of the two sees the other */
+	if (s->stop != NULL) { /* js_spawn_cancel does this in the opposite order: at least one sees the other's note */
 		atomic_store(&s->stop->born, getpid());
 		if (atomic_load(&s->stop->stopped))
 			return ECANCELED;
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) /* it died before it could be said */
+	if (getppid() != parent) /* it died before prctl, which then has no effect */
 		_exit(128 + SIGKILL);
 	memset(&standard, 0, sizeof(standard));
 	standard.sa_handler = SIG_DFL;
@@ -236,7 +242,8 @@ OF_CHILD static int enter_command(const struct start *s, pid_t parent)
 	return errno;
 }
 
-/* 0, or an errno. */
+/* Starts the command, once.  Returns 0 with *PID, or an errno.  FAILED lies in memory that the child shares.  When
+ * vfork returns, the child has executed its program or has ended, so what it has noted is final. */
 static int start_once(const struct start *s, pid_t *pid)
 {
 	pid_t parent = getpid(), child;
@@ -255,7 +262,7 @@ static int start_once(const struct start *s, pid_t *pid)
 		failed = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (s->stop != NULL && failed != 0)
-		atomic_store(&s->stop->born, 0); /* while its number is still its own */
+		atomic_store(&s->stop->born, 0); /* before it is collected: its number could go to another process */
 	if (child > 0 && failed != 0)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
@@ -276,7 +283,7 @@ static int is_no_script(const char *path)
 	return n == 0 || memcmp(first, "\177ELF", sizeof(first)) == 0;
 }
 
-/* A script without #!: the shell reads it, as execvp has it. */
+/* Starts a script without #! by the shell, as execvp does. */
 static int start_script(const struct start *s, pid_t *pid)
 {
 	static char shell[] = "/bin/sh";

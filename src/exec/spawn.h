@@ -28,8 +28,8 @@ struct js_spawn;
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error);
 void js_spawn_free(struct js_spawn *spawn);
 
-/* Looks which signals this process has come to ignore or handle: those are what a command gets at their defaults.
- * js_spawn_new does so too; to be called again when this process has changed one. */
+/* Finds out which signals this process ignores or handles by its own will: a command gets these at their defaults.
+ * js_spawn_new does so, too.  Must be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
 /* What this thread starts from now on starts only while BOUND holds, as read by the child directly before its exec;
@@ -39,7 +39,7 @@ void js_spawn_bind(const struct js_clock_bound *bound);
 
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
  * may be the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is
- * looked for now. A file that is executable but neither a binary nor begins with #! is run by /bin/sh, as execvp
+ * looked for now.  A file that is executable but neither a binary nor begins with #! is run by /bin/sh, as execvp
  * does.
  *
  * Returns the pid, or a negative errno, and then there is no child: the program was never run, so this is no exit
@@ -57,8 +57,8 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
  * program's first instruction, a later one fails with ECANCELED.  A program that was started, and runs, is killed too.
  */
 struct js_spawn_stop {
-	_Atomic int stopped;
-	_Atomic pid_t born; /* the process that is being started; 0: none */
+	_Atomic int stopped; /* nothing may start any more */
+	_Atomic pid_t born;  /* the process that is being started; 0: none */
 };
 void js_spawn_use_stop(struct js_spawn_stop *stop);
 void js_spawn_cancel(struct js_spawn_stop *stop);

@@ -57,6 +57,7 @@ struct cursor {
 	size_t room; /* how many outcomes there can be */
 };
 
+/* Reads a blank and a number.  Overflow is an error: a damaged number must not become another one. */
 static int read_number(struct cursor *c, int64_t *value)
 {
 	uint64_t n = 0;
@@ -81,7 +82,7 @@ static int read_hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads a field of any bytes: NULL, or in the cursor's text with a NUL after it. */
+/* Reads a field of any bytes.  They become NULL, or lie in the cursor's text with a NUL after them. */
 static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 {
 	char *to = c->text;
@@ -105,6 +106,8 @@ static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 	return 0;
 }
 
+/* Reads one column into O.  Texts of O are pointers into the spool's text, either with a length or without a NUL in
+ * them. */
 static int read_column(struct cursor *c, const struct column *column, struct jobstack_outcome *o)
 {
 	void *to = (char *)o + column->at;
@@ -128,7 +131,8 @@ static int read_column(struct cursor *c, const struct column *column, struct job
 	return 0;
 }
 
-/* What the rest of the program relies on.  (Lines that were damaged do not get so far.) */
+/* Returns whether O has what the rest of the program relies on.  Damage is found by the checksum before; this is for
+ * spools that somebody has written. */
 static int is_valid_outcome(const struct jobstack_outcome *o)
 {
 	return o->entry > 0 && o->attempt > 0 && o->verdict <= JOBSTACK_UNSTARTED && o->verdict != JOBSTACK_LOST &&
@@ -144,6 +148,7 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 	return is_valid_outcome(o) ? 0 : -1;
 }
 
+/* Reads the second line: whose outcomes these are. */
 static int read_head(struct cursor *c, struct js_spool_head *head)
 {
 	struct jobstack_bytes stack, token;
@@ -211,6 +216,8 @@ static int refuse_first_line(const char *data, size_t len, const char *name, str
 			    name);
 }
 
+/* Only what stands before the last newline counts.  What follows it was cut short: its writer was killed, and had not
+ * reported it as written. */
 int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error)
 {
 	const char *at = data, *end = at + len, *newline;
@@ -251,7 +258,8 @@ void js_spool_free(struct js_spool *spool)
 	errno = saved;
 }
 
-/* A time of 0 means that there is none, in a moment as in a spool; no other time becomes 0 by chance. */
+/* These turn times since 1970 into moments, and back.  0 means that there is no time, in a moment as in a spool, so no
+ * other time may become 0 by chance. */
 static int64_t moment_of(int64_t us, int64_t wall_us)
 {
 	return us == 0 ? 0 : us == wall_us ? 1 : us - wall_us;
@@ -301,8 +309,8 @@ int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_erro
 struct js_spool_file {
 	struct js_buf path, text, line;
 	int fd;
-	uLong crc;   /* of all that counts */
-	int64_t end; /* where that ends */
+	uLong crc;   /* of all whole lines so far */
+	int64_t end; /* where these end */
 };
 
 static void add_bytes_field(struct js_buf *line, const void *data, size_t len)
@@ -371,8 +379,8 @@ static int write_text(struct js_spool_file *file, uLong crc, int sync, struct jo
 	return status;
 }
 
-/* Makes the file's name last: the directory goes to the disk, and the two above it, which may be as new
- * (jobstack-logs/STACK). What can't be opened is left. */
+/* Writes the directory of the file to the disk, and the two above it, which may be as new (jobstack-logs/STACK): else
+ * the file could be gone after a crash of the machine.  Directories that can't be opened are passed over. */
 static int sync_dirs(char *path)
 {
 	char *slash;
@@ -385,6 +393,8 @@ static int sync_dirs(char *path)
 	return 0;
 }
 
+/* Makes the file with its first two lines.  O_EXCL and O_NOFOLLOW: in /tmp another user may have put something there.
+ */
 static int create_file(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
 {
 	uLong crc = crc32_z(0, (const Bytef *)first_line, strlen(first_line));

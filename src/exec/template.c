@@ -25,8 +25,10 @@ struct js_template {
 	struct piece *pieces;
 	size_t pieces_n, pieces_room;
 	size_t words;
-	int program_varies, varies, named; /* a placeholder in word 0; any but {%}; one for the name */
-	unsigned last_field;
+	int program_varies;			 /* a placeholder stands in the program's name */
+	int varies;				 /* one other than {%} stands anywhere */
+	int named;				 /* one for the name, or a part of it, stands anywhere */
+	unsigned last_field;			 /* the highest number of a field; 0: none */
 	unsigned whole;				 /* the placeholders of whole names in it, as bits */
 	enum js_pipeline pipeline;		 /* of a script for bash */
 	char *colsep;				 /* or NULL */
@@ -34,6 +36,7 @@ struct js_template {
 	struct js_template_words own;
 };
 
+/* Adds a piece.  Text behind text makes the last piece longer, so an expansion has few pieces to go through. */
 static void add_piece(struct js_template *t, const struct js_spot *spot, const void *text, size_t len)
 {
 	struct piece *last = t->pieces_n > 0 ? &t->pieces[t->pieces_n - 1] : NULL;
@@ -69,6 +72,7 @@ static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 		t->last_field = spot->field;
 }
 
+/* Adds TEXT: its placeholders, and what stands between them. */
 static int parse_template(struct js_template *t, const char *text, struct jobstack_error *error)
 {
 	const char *from = text, *p = text;
@@ -120,7 +124,7 @@ static int begin_template(struct js_template **made, const struct js_template_sy
 	return 0;
 }
 
-/* The end of making a template: returns 0 if it is complete, else frees it and returns RC. */
+/* Ends the making of a template.  If it is complete, returns 0; else frees it and returns RC. */
 static int finish_template(struct js_template **made, int rc, struct jobstack_error *error)
 {
 	struct js_template *t = *made;
@@ -136,7 +140,7 @@ static int finish_template(struct js_template **made, int rc, struct jobstack_er
 	return 0;
 }
 
-/* A command; BARE: nothing is appended. */
+/* Makes a command.  Without a placeholder for the name the name is appended, unless BARE. */
 static int make_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, int bare, struct jobstack_error *error)
 {
@@ -177,7 +181,8 @@ int js_template_line(struct js_template **made, const char *shell, struct jobsta
 	return js_template_command(made, words, 3, NULL, error);
 }
 
-/* Which of the shells that read sh's language the program SHELL is, of whatever version: bash for bash-5.2; or NULL. */
+/* Returns which of the shells that read sh's language the program SHELL is, of whatever version: "bash" for bash-5.2;
+ * or NULL. */
 static const char *name_shell(const char *shell)
 {
 	static const char *const names[] = {"bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "yash"};
@@ -217,7 +222,8 @@ static int add_shell(struct js_template *t, const char *script, int bare, struct
 	return 0;
 }
 
-/* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
+/* Makes a command that runs the words as a shell script.  Its placeholders become arguments after the script, in the
+ * order of their positional parameters.  BARE: nothing is appended, and the parameters for the name stay empty. */
 static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      int bare, struct jobstack_error *error)
 {

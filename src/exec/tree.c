@@ -30,7 +30,7 @@ int js_tree_open(void)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* All processes that have not ended. */
+/* Adds all processes that have not ended to ALL; without memory, some of them. */
 static void read_processes(struct js_proc_set *all)
 {
 	struct js_proc_walk walk;
@@ -45,7 +45,8 @@ static void read_processes(struct js_proc_set *all)
 	js_proc_walk_end(&walk);
 }
 
-/* The numbers in the kernel's list, each with a space after it; a read may end inside of one. */
+/* Reads the numbers in the kernel's list, each with a space after it.  A read may end inside of a number: what is left
+ * of it is moved to the beginning of TEXT, and the next read goes behind it. */
 static size_t read_list(int list, pid_t *pids, size_t max)
 {
 	char text[1024];
@@ -88,6 +89,8 @@ size_t js_tree_children(int list, pid_t *pids, size_t max)
 	return n;
 }
 
+/* All of /proc is read first, and then the kills follow one another.  STILL is asked before each of them, since reading
+ * takes long, and what was a reason to kill may be none any more. */
 size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx)
 {
 	struct js_proc_set all = {NULL, 0, 0};

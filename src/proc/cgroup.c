@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the comma-separated LIST of LEN bytes has WORD in it. */
+/* Returns whether the comma-separated LIST of LEN bytes has WORD in it. */
 static int has_controller(const char *list, size_t len, const char *word)
 {
 	const size_t size = strlen(word);
@@ -36,7 +36,9 @@ static int find_group(const char *text, const char *controller, struct js_buf *g
 		path = list != NULL ? strchr(list + 1, ':') : NULL;
 		if (path == NULL)
 			break;
-		this_version = list + 1 == path ? 2 : has_controller(list + 1, (size_t)(path - list - 1), controller) ? 1 : 0;
+		this_version = list + 1 == path							 ? 2
+			       : has_controller(list + 1, (size_t)(path - list - 1), controller) ? 1
+												 : 0;
 		if (this_version == 0 || version == 1)
 			continue;
 		version = this_version;
@@ -46,14 +48,16 @@ static int find_group(const char *text, const char *controller, struct js_buf *g
 	return version;
 }
 
+/* A walk up the cgroups of a process. */
 struct walk {
 	const char *controller, *group;
-	int version;
+	int version; /* of the hierarchy, 1 or 2; 0: the process is in none */
 	js_cgroup_fn *look;
 	void *ctx;
 };
 
-/* If LINE of mountinfo is a file system of these cgroups, walks up in it.  Returns what LOOK has returned, else 0. */
+/* If LINE of mountinfo is a file system of these cgroups, walks up in it, from the process's cgroup to the mount point.
+ * Returns what LOOK has returned, else 0. */
 static int walk_mount(const struct walk *w, const char *line)
 {
 	const char *dash = strstr(line, " - "),

@@ -26,12 +26,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_MS 20
-#define KILL_US (2 * JS_SECOND_US)
-#define RETRY_US (JS_SECOND_US / 4)
-#define KEPT_MAX (UINT64_C(4) << 20)
+#define LOOK_MS 20		     /* how often js_child_run checks for the end */
+#define KILL_US (2 * JS_SECOND_US)   /* from TERM to KILL */
+#define RETRY_US (JS_SECOND_US / 4)  /* the pause after no process could be created */
+#define KEPT_MAX (UINT64_C(4) << 20) /* bytes of output that are kept of each stream */
 
-/* What a child that could not execute its program says.  WHAT is empty if that was the execution itself. */
+/* What a child that could not execute its program writes into the pipe: errno, and what failed; "": the exec itself. */
 struct failure {
 	int number;
 	char what[60];
@@ -39,6 +39,7 @@ struct failure {
 
 /* ----------------------------------------------------------------------------------------------------- the child */
 
+/* Returns whether the child keeps ignoring the signal. */
 static int stays_ignored(enum js_child_ignored ignored, int number)
 {
 	if (ignored == JS_CHILD_IGNORED_NONE || !js_signal_is_ignored(number))
@@ -48,6 +49,7 @@ static int stays_ignored(enum js_child_ignored ignored, int number)
 	return number != SIGPIPE && number != SIGCHLD;
 }
 
+/* Sets all other signals to their defaults.  A function of ours (no ARGV) keeps our signal mask. */
 static void reset_signals(const struct js_child *child)
 {
 	sigset_t none;
@@ -60,6 +62,8 @@ static void reset_signals(const struct js_child *child)
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Makes the given descriptors 0 to 3.  They are first copied to numbers from 10 on, since one of them may have a number
+ * that another is to get. */
 static int place_descriptors(const struct js_child *child, int input)
 {
 	int from[4] = {input, child->out, child->err, child->extra};
@@ -81,7 +85,8 @@ static void shut_unless_kept(int fd, const int *kept, int at_exec)
 		(void)(at_exec ? fcntl(fd, F_SETFD, FD_CLOEXEC) : close(fd));
 }
 
-/* js_child_shut on a kernel before 5.11. */
+/* Does what js_child_shut does, on a kernel before 5.11.  The C library's readdir would allocate memory, which is not
+ * allowed between vfork and exec, so this reads the kernel's own records. */
 static void shut_one_by_one(int first, const int *kept, int at_exec)
 {
 	int walked = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
@@ -119,19 +124,20 @@ void js_child_shut(int first, const int *kept, int at_exec)
 	shut_one_by_one(first, kept == NULL ? &none : kept, at_exec);
 }
 
-/* Has the kernel signal us when our parent dies. */
+/* Has the kernel send us the signal NUMBER when our parent dies. */
 static int tie_to_parent(int number, pid_t parent)
 {
 	if (number == 0)
 		return 0;
 	if (prctl(PR_SET_PDEATHSIG, number) != 0)
 		return -1;
-	if (getppid() != parent) /* it died before it could be said */
+	if (getppid() != parent) /* it died before prctl, which then has no effect */
 		_exit(128 + number);
 	return 0;
 }
 
-/* The child's side.  Returns only what failed ("" the execution), with errno. */
+/* Does what the child has to do, up to its exec.  Returns only if something failed: its name ("" for the exec), with
+ * errno. */
 static const char *enter_child(const struct js_child *child, int input, pid_t parent)
 {
 	const char *failed;
@@ -158,6 +164,8 @@ static const char *enter_child(const struct js_child *child, int input, pid_t pa
 	return "";
 }
 
+/* The child.  The writing end of the pipe RESULT is close-on-exec: if the parent reads its end and no failure, the
+ * program was executed. */
 static _Noreturn void be_child(const struct js_child *child, int input, pid_t parent, int result)
 {
 	const char *what = enter_child(child, input, parent);
@@ -187,7 +195,7 @@ static int report_failure(const struct js_child *child, int err, const char *wha
 	return code;
 }
 
-/* A memory file with the input, so that nobody has to write it to a pipe. */
+/* Opens the child's input.  A text is put into a file in memory, so that nobody has to write it to a pipe meanwhile. */
 static int open_input(const struct js_buf *input)
 {
 	int fd;
@@ -220,7 +228,8 @@ static pid_t make_child(const struct js_child *child, int *result)
 	return pid < 0 ? -err : pid;
 }
 
-/* Reads why the program could not be executed, if so.  0, or an errno, and then the child was collected. */
+/* Waits until the program was executed, or could not be, and then reads why.  Returns 0, or an errno, and then the
+ * child was collected. */
 static int read_result(pid_t pid, int result, struct failure *why)
 {
 	ssize_t n;
@@ -270,7 +279,7 @@ int js_child_wait(pid_t pid)
 
 /* ------------------------------------------------------------------------------------------------- to its end */
 
-/* One run: the pipes of its output (-1: none), and where that goes. */
+/* A child that is run to its end: the pipes of its output (-1: none), and where that goes. */
 struct running {
 	struct js_child child;
 	pid_t pid;
@@ -278,7 +287,7 @@ struct running {
 	struct js_buf *to[2];
 };
 
-/* Makes a pipe for this output.  *GIVEN: the child's end. */
+/* Makes a pipe for one of its outputs, if that is wanted.  *GIVEN gets the child's end. */
 static int open_output(struct running *r, int which, int *given)
 {
 	int made[2];
@@ -292,7 +301,8 @@ static int open_output(struct running *r, int which, int *given)
 	return 0;
 }
 
-/* Reads what is there; closes at the end. */
+/* Reads what is there, and closes the pipe at its end.  What exceeds KEPT_MAX is read, so that the child can go on, but
+ * dropped. */
 static void read_output(struct running *r, int which)
 {
 	char block[4096];
@@ -321,7 +331,7 @@ static int read_outputs(struct running *r, int wait_ms)
 	return heard;
 }
 
-/* To its end.  Returns whether it was ended by us. */
+/* Waits for the child's end, which it brings about after LIMIT_US or at STOP.  Returns whether it has done so. */
 static int await_end(struct running *r, int64_t limit_us, int *status)
 {
 	int64_t began = js_clock_mono_us(), told = 0;

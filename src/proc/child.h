@@ -27,7 +27,7 @@ struct js_child {
 	int out, err, extra;	    /* descriptors for 1, 2 (0: ours) and 3 (0: not open) */
 	int shut_others;	    /* no other descriptor of ours is open in it */
 	int death_signal;	    /* sent to it when we die; 0: no signal */
-	int64_t patience_us;	    /* how long to try again if the machine has no process */
+	int64_t patience_us;	    /* how long to try again if no process can be created */
 	const volatile int *stop;   /* not 0: give up; NULL: never */
 	enum js_child_group group;
 	enum js_child_ignored ignored;
@@ -60,7 +60,7 @@ void js_child_shut(int first, const int *kept, int at_exec);
  * after the last one (*SEARCH is NULL then), -1 without memory. */
 int js_child_next_path(const char **search, const char *name, struct js_buf *file);
 
-/* Whether NAME is an executable file in $PATH. */
+/* Returns whether NAME is an executable file in $PATH. */
 int js_child_is_in_path(const char *name);
 
 /* The directory of this program's file, without a slash at the end; "" if it is not known.  Valid until the next call.

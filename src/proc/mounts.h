@@ -14,7 +14,7 @@ struct js_mount {
 	int64_t number;	    /* made of both */
 };
 
-/* Start it as {.n = 0}. */
+/* Begins as {.n = 0}. */
 struct js_mounts {
 	struct js_mount *at;
 	size_t n, room;
@@ -27,6 +27,6 @@ void js_mounts_free(struct js_mounts *mounts);
 /* The mount that PATH is on, LEN bytes and absolute; NULL: unknown. */
 const struct js_mount *js_mounts_of(const struct js_mounts *mounts, const char *path, size_t len);
 
-/* Whether Linux counts, in /proc/PID/io, what processes read from and write to such a file system's storage.  If not,
- * it says 0. */
+/* Returns whether Linux counts, in /proc/PID/io, what processes read from and write to such a file system's storage. If
+ * not, the counters stay 0. */
 int js_mount_is_counted(const struct js_mount *mount);

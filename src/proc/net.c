@@ -23,7 +23,8 @@
 #define PORT_LOW 13306
 #define PORT_HIGH 29999
 
-/* A socket that listens as the server will, or -1 with errno. */
+/* Opens a socket that listens as the server will.  Returns it, or -1 with errno.  The server sets SO_REUSEADDR, too, so
+ * a port whose last connections are just ending counts as free. */
 static int open_listener(union js_net_address addr, unsigned port)
 {
 	int fd = socket(addr.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
@@ -41,7 +42,7 @@ static int open_listener(union js_net_address addr, unsigned port)
 	return fd;
 }
 
-/* The server listens on all addresses: of IPv6 and IPv4, if this machine has IPv6. */
+/* Has the server listen on all addresses: of IPv6 and IPv4, if this machine has IPv6. */
 static void listen_on_all(struct js_net *net)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -71,7 +72,8 @@ static int add_address(struct js_net *net, const struct addrinfo *a, const char 
 	return 0;
 }
 
-/* Chooses those of a name's addresses that are this host's. */
+/* Chooses those of a name's addresses that are this host's.  If all of them are loopback addresses (Debian's /etc/hosts
+ * has 127.0.1.1), the name means others to other hosts: then the server listens on all addresses. */
 static int choose_addresses(const struct addrinfo *list, struct js_net *net, struct jobstack_error *error)
 {
 	char text[64] = "";
@@ -167,8 +169,8 @@ static int wait_ready(int fd, short events, int64_t until_us)
 	return n > 0 ? 0 : -1;
 }
 
-/* Header: length (3), sequence (1).  Payload: 10, version NUL, ...; or 255 and an error.  Returns 1 if the end is still
- * missing. */
+/* Parses the greeting: a header, length (3) and sequence (1), and then 10, the version and a NUL; or 255 and an error.
+ * Returns 0 with the VERSION ("" for an error), 1 if more must be read, or -1: it is no greeting. */
 static int parse_greeting(const char *p, size_t len, char version[JS_NET_VERSION])
 {
 	const char *end;
@@ -189,6 +191,7 @@ static int parse_greeting(const char *p, size_t len, char version[JS_NET_VERSION
 	return 0;
 }
 
+/* Reads the greeting.  Returns 0 with the VERSION, or -1. */
 static int read_greeting(int fd, int64_t until_us, char version[JS_NET_VERSION])
 {
 	char text[1024];
@@ -204,6 +207,7 @@ static int read_greeting(int fd, int64_t until_us, char version[JS_NET_VERSION])
 	return status == 0 ? 0 : -1;
 }
 
+/* Connects FD, which does not block, until UNTIL_US at the latest.  Returns 0 or -1. */
 static int connect_until(int fd, const struct addrinfo *a, int64_t until_us)
 {
 	int failure = 0;

@@ -33,7 +33,7 @@ struct js_net {
 /* Finds out on which addresses to listen for clients that connect to HOST.  EUSAGE: it is not this host. */
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error);
 
-/* 1 if a server could listen on this port now. */
+/* Returns whether a server could listen on this port now. */
 int js_net_port_free(const struct js_net *net, unsigned port);
 
 /* Finds a free port outside of the range for outgoing connections. */
@@ -43,5 +43,5 @@ int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack
  * VERSION, which is "" if it refused the connection with an error (it has too many); or -1. */
 int js_net_greet(const char *host, unsigned port, int64_t limit_us, char version[JS_NET_VERSION]);
 
-/* 1 if HOST is a loopback address or localhost. */
+/* Returns whether HOST is a loopback address or localhost. */
 int js_net_loopback(const char *host);

@@ -18,8 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* for sscanf: passes over nine words */
 #define SKIP_9 " %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 
+/* Reads the file NAME of the process.  Returns 0, or -1: the process is gone, or hidden. */
 static int read_proc_file(pid_t pid, const char *name, struct js_buf *text)
 {
 	char path[64];
@@ -150,6 +152,8 @@ int js_proc_walk_begin(struct js_proc_walk *walk, int hidden)
 	return 0;
 }
 
+/* Where others' processes don't show in /proc, each number is tried with signal 0: EPERM says that there is such a
+ * process. tgkill with the number twice finds processes only, since the first thread of a process has its number. */
 pid_t js_proc_walk_next(struct js_proc_walk *walk)
 {
 	const struct dirent *d;
@@ -180,7 +184,7 @@ int js_proc_set_add(struct js_proc_set *set, pid_t pid, pid_t parent, int marked
 	return 0;
 }
 
-/* Numbers wrap around, so that a child may come before its parent: again until nothing changes. */
+/* Numbers wrap around, so a child may come before its parent.  So this repeats until nothing changes. */
 void js_proc_set_mark_below(struct js_proc_set *set)
 {
 	for (int changed = 1; changed;) {

@@ -22,17 +22,19 @@
 #define WAIT_US (30 * JS_SECOND_US)	/* the time over which waits are averaged, */
 #define WAIT_FROM_US (5 * JS_SECOND_US) /* and at the start, when the first step counts too much */
 
-/* Few steps take longer. */
+/* How long a late step takes: few take longer. */
 static double late_step_us(const struct batching *b)
 {
 	return b->step.mean_us + LATE * b->step.off_us;
 }
 
+/* Returns whether a slot that waits for a step would wait for a noticeable part of its command's time. */
 static int is_step_slow(const struct batching *b)
 {
 	return late_step_us(b) > NOTICEABLE * b->mean_us;
 }
 
+/* How long the first outcome of a step waits for others. */
 static int64_t gather_time(const struct batching *b)
 {
 	if (b->mean_us < LONG_US)
@@ -43,8 +45,8 @@ static int64_t gather_time(const struct batching *b)
 								  : GATHER_US;
 }
 
-/* How many commands will probably end within HORIZON_US; *NEXT_US: when the next of the others will be that near its
- * end. */
+/* Returns how many commands will probably end within HORIZON_US, if each takes the mean time.  *NEXT_US is moved
+ * forward to the moment when the next of the others will be that near its end. */
 static size_t count_ending(const struct batching *b, double horizon_us, int64_t *next_us)
 {
 	int64_t before = b->now_us - (int64_t)(b->mean_us - horizon_us);
@@ -61,7 +63,7 @@ static size_t count_ending(const struct batching *b, double horizon_us, int64_t 
 	return n;
 }
 
-/* Long commands: what can start now, and what will start before a later step could bring it. */
+/* Plans for long commands: claims what can start now, and what will start before a later step could bring it. */
 static void plan_long(const struct batching *b, size_t share, struct batching_plan *plan)
 {
 	size_t free_slots = b->slots - b->running, want = free_slots, ahead;
@@ -76,7 +78,8 @@ static void plan_long(const struct batching *b, size_t share, struct batching_pl
 	plan->due = free_slots > b->queued || (double)b->queued <= (double)b->slots * b->step.mean_us / b->mean_us;
 }
 
-/* Short commands: a second's work. */
+/* Plans for short commands: claims a second's work.  A step is due when half of that is used up, so that claims are
+ * large and few. */
 static void plan_short(const struct batching *b, struct batching_plan *plan)
 {
 	double time = (double)plan->gather_us + 2 * b->step.mean_us; /* until a later step could bring more */
@@ -113,6 +116,8 @@ struct batching_plan batching_plan(const struct batching *b)
 	return plan;
 }
 
+/* Looks become ten times as frequent near the end of the stack, when the number of ready entries decides how many a
+ * worker may claim: when less is left per worker than this one has claimed since its last look and two more claims. */
 int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, size_t slots, double mean_us)
 {
 	uint64_t enough = claimed + 2 * (mean_us >= AHEAD_US ? 2 * slots : JOBSTACK_POP_MAX);
@@ -132,7 +137,8 @@ void batching_note_step(struct batching_step *step, int64_t took_us)
 	}
 }
 
-/* How much slot time passed since the last step that claimed, while slots waited for one. */
+/* Returns how much slot time passed since the last step that claimed, while slots waited for entries.  As many slots
+ * count as the step brought entries for; if it brought all that it wanted, all slots that were free. */
 static int64_t count_waited(const struct batching_wait *wait, const struct batching_waited *s)
 {
 	int64_t from = wait->was_short || wait->claimed_us == 0 ? s->sent_us : wait->claimed_us, waited = 0;
@@ -146,6 +152,7 @@ static int64_t count_waited(const struct batching_wait *wait, const struct batch
 	return waited;
 }
 
+/* A weighted mean over the last WAIT_US: what is known counts for OVER_US, the new interval for its length. */
 void batching_note_wait(struct batching_wait *wait, const struct batching_waited *s)
 {
 	double past = wait->over_us < (double)WAIT_FROM_US ? (double)WAIT_FROM_US : wait->over_us;

@@ -24,13 +24,13 @@
 #define BAR_LEAST 7
 #define NAME 256
 
-/* What is shown. */
+/* All that is shown, read from the mailbox at one moment. */
 struct frame {
 	struct sight sight;
 	uint64_t all, done, dead;
 	size_t running;
-	int64_t since_us; /* the command that has run longest; 0: none runs */
-	char name[NAME];
+	int64_t since_us; /* when the command began that has run longest; 0: none runs */
+	char name[NAME];  /* of its entry */
 	size_t name_len;
 };
 
@@ -69,7 +69,8 @@ static void find_longest(const struct mailbox *box, struct frame *f)
 	}
 }
 
-/* Whether there is anything to show. */
+/* Fills F.  Returns whether there is anything to show.  What the stack had done when it was last read is brought up to
+ * date by what this worker has done since. */
 static int read_mailbox(struct mailbox *box, struct frame *f)
 {
 	int going;
@@ -90,7 +91,7 @@ static int read_mailbox(struct mailbox *box, struct frame *f)
 	return going;
 }
 
-/* Files per second that have ended, in the last one or two spans. */
+/* Returns how many files per second have ended, in the last one or two spans. */
 static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 {
 	if (d->from_us[0] == 0 || ended < d->from[1]) {
@@ -106,7 +107,7 @@ static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 	return now > d->from_us[0] ? (double)(ended - d->from[0]) * 1e6 / (double)(now - d->from_us[0]) : 0;
 }
 
-/* How many entries wait that have failed, the first one for WAIT_US. */
+/* Adds how many entries wait for a retry, the first one for WAIT_US. */
 static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 {
 	js_buf_printf(out, "%" PRIu64 " file%s wait%s for the next try", n, show_plural(n), n == 1 ? "s" : "");
@@ -115,7 +116,7 @@ static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 			      (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
 }
 
-/* What the worker waits for, or which command has run longest. */
+/* Adds what the worker waits for, or which command has run longest. */
 static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 {
 	const struct jobstack_idle *idle = &f->sight.idle;
@@ -137,6 +138,7 @@ static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 		js_buf_str(out, "waiting for more names");
 }
 
+/* Adds the first line: how many files are done, have failed and run, how fast, and how long the rest will take. */
 static void add_counts(struct display *d, struct js_buf *out, const struct frame *f, int64_t now, int colours)
 {
 	uint64_t ended = f->done + f->dead;
@@ -165,7 +167,8 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 		js_buf_printf(out, ", %s left", show_eta(&pace).text);
 }
 
-/* Whether the terminal is ours to draw on: Ctrl-Z stops the keeper, not this process. */
+/* Returns whether the terminal is ours to draw on.  Ctrl-Z stops the keeper, but not this process, which is in a
+ * session of its own. */
 static int is_foreground(void)
 {
 	struct js_proc keeper;

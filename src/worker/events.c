@@ -26,9 +26,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WAITING_MAX 2048	   /* events; what comes when so many wait is dropped */
-#define PATIENCE_US (JS_SECOND_US) /* for a receiver that is full */
-#define END_US (2 * JS_SECOND_US)
+#define WAITING_MAX 2048	     /* events; what comes when so many wait is dropped */
+#define PATIENCE_US (JS_SECOND_US)   /* how long a receiver that is full is waited for */
+#define END_US (2 * JS_SECOND_US)    /* how long the writing may take at the end */
 #define SETTLE_US (JS_SECOND_US / 5) /* for packages that were imported, but not yet read from the FIFO */
 #define PACKAGES_MAX 4096	     /* bytes of an event's packages: syslog's lines are short */
 #define INFO_OF_USER 14		     /* syslog's facility and severity */
@@ -38,7 +38,7 @@
 	"ended,seconds,user_seconds,system_seconds,io_wait_seconds,maxrss_kib,peak_kib,read_bytes,write_bytes,"        \
 	"storage_read_bytes,storage_write_bytes"
 
-/* An outcome that waits for its line.  Its texts are gone, as they are in no event. */
+/* An outcome that waits for its line.  Its texts are no longer valid: no event contains them. */
 struct event {
 	uint64_t number;
 	struct jobstack_outcome outcome;
@@ -53,10 +53,14 @@ struct events {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake, idle;
+	/* with the lock: */
 	struct event *waiting;
 	size_t n, room;
-	int stop, busy;
-	int fd, torn, told; /* the writer's: -1; the last line was not written to its end; that it fails was said */
+	int stop, busy; /* the thread has to end; it is writing */
+	/* the thread's own: */
+	int fd;	  /* of the target while lines are written, else -1 */
+	int torn; /* the last line in the target is not whole */
+	int told; /* that writing fails, once */
 };
 
 void events_send(struct events *e, const struct jobstack_outcome *o, size_t n)
@@ -75,7 +79,7 @@ void events_send(struct events *e, const struct jobstack_outcome *o, size_t n)
 
 /* ----------------------------------------------------------------------------------------------- making the lines */
 
-/* An outcome as an item: the columns of an attempt have the same names in both. */
+/* Makes an item of an outcome.  The columns of an attempt have the same names in both. */
 static struct jobstack_item item_of(const struct events_source *s, const struct jobstack_outcome *o)
 {
 #define COPY_COLUMN(member, ...) .member = o->member,
@@ -95,7 +99,7 @@ static struct jobstack_item item_of(const struct events_source *s, const struct 
 	return item;
 }
 
-/* The packages of an attempt, as they are gathered; OBJECT NULL: they are not known. */
+/* The packages of an attempt while they are gathered; OBJECT NULL: they are not known. */
 struct naming {
 	const struct js_site *site;
 	json_t *object;
@@ -113,7 +117,7 @@ static void add_package_name(void *ctx, const char *name, const char *version)
 	}
 }
 
-/* Appends them as a member; null if they are not known or too many for a line. */
+/* Appends the packages as a member; null if they are not known, or too long for a line. */
 static void add_packages(const struct events_source *s, const struct jobstack_outcome *o, struct js_buf *line)
 {
 	struct naming n = {s->site, json_object()};
@@ -144,7 +148,8 @@ static void make_line(const struct events *e, const struct events_source *s, con
 
 /* ---------------------------------------------------------------------------------------------- writing the lines */
 
-/* Whether the file's last line is not whole: the disk was full, or its writer was killed. */
+/* Returns whether the file's last line has no end: the disk was full, or its writer was killed.  Then the next line
+ * begins with a newline. */
 static int ends_inside_line(const struct events *e)
 {
 	char last = '\n';
@@ -197,7 +202,7 @@ static int write_piece(struct events *e, const char *text, size_t len)
 	return (size_t)got == len ? 0 : -1;
 }
 
-/* Writes LINE, which has no newline yet. */
+/* Writes LINE, which has no newline yet.  Returns 0, or -1 with errno. */
 static int write_line(struct events *e, struct js_buf *line)
 {
 	char text[8192];
@@ -219,7 +224,8 @@ static int write_line(struct events *e, struct js_buf *line)
 	return open_target(e) != 0 ? -1 : write_piece(e, text, n);
 }
 
-/* All lines are made before the target is opened: that may hang, and what a line is made of may be gone by then. */
+/* Writes N events.  All lines are made before the target is opened: the open may hang until after events_end, when what
+ * a line is made of is gone. */
 static void write_events(struct events *e, const struct events_source *source, const struct event *event, size_t n)
 {
 	struct js_buf *lines = calloc(n, sizeof(*lines));
@@ -248,6 +254,7 @@ static void write_events(struct events *e, const struct events_source *source, c
 	free(lines);
 }
 
+/* The thread: takes all events that wait, and writes them without the lock. */
 static void *events_main(void *ctx)
 {
 	struct events *e = ctx;

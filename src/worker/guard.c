@@ -15,6 +15,8 @@
 #define MARGIN_US (5 * JS_SECOND_US)
 #define NEAR_US (5 * JS_SECOND_US) /* Slurm's signal may come a little before the end as we know it */
 
+/* The environment says when the job ends where Slurm is new enough to set it; else Slurm is asked.  Wall times become
+ * moments of this machine's own clock at once, so that a clock that is set later changes nothing. */
 int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env,
 		  const struct js_budget *budget, int64_t *job_start_us, struct jobstack_error *error)
 {
@@ -40,6 +42,7 @@ int64_t guard_ask(struct guard *guard, const struct config *config, const struct
 	return kill_wait_us;
 }
 
+/* The sample is a ring.  LONGEST_US is kept up to date, as it is read before each start. */
 void guard_learn(struct guard *g, int64_t us)
 {
 	int64_t old = g->sample[g->next];

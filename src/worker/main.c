@@ -69,7 +69,7 @@ static int dry_run(const struct config *config, struct jobstack *handle, struct 
 		js_error_clear(error);
 		return 0;
 	}
-	return status == 0 ? clash_check(config, handle, error) : status;
+	return status == 0 ? same_files_check(config, handle, error) : status;
 }
 
 /* What it would run on the names of standard input; the database is not asked. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A copy, since the supervisor goes on to note failures while the ledger asks the database. */
 static struct suspicion read_suspicion(struct mailbox *box)
 {
 	struct suspicion now;
@@ -23,6 +24,7 @@ static struct suspicion read_suspicion(struct mailbox *box)
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
+/* Remembers in words how the command of R failed: the reason to leave quotes it. */
 static void note_failure(struct neighbours *n, const struct result *r)
 {
 	struct js_buf text = {0};
@@ -32,7 +34,7 @@ static void note_failure(struct neighbours *n, const struct result *r)
 	js_buf_free(&text);
 }
 
-/* Makes of the failure R an interruption, which costs its entry no attempt. */
+/* Turns the failure R into an interruption, which costs its entry no attempt. */
 static void spare_entry(struct mailbox *box, struct result *r)
 {
 	char plain[REASON_MAX];
@@ -83,20 +85,21 @@ void neighbours_judge(struct neighbours *n, struct result *results, struct jobst
 
 /* ---------------------------------------------------------------------------------------------------- other nodes */
 
-/* Everybody who works on the stack. */
+/* The workers of the stack, counted. */
 struct other_workers {
 	const struct suspicion *run;
 	const char *own;
 	int64_t now_us;
-	unsigned others;     /* other nodes */
-	unsigned busy;	     /* workers that may have success */
-	struct js_buf nodes; /* ", n1, n2, " */
+	unsigned others;     /* nodes other than this one */
+	unsigned busy;	     /* workers that may have success (suspicion_may_work) */
+	struct js_buf nodes; /* the names of all nodes, each once: ", n1, n2, " */
 };
 
 static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct other_workers *c = ctx;
-	/* a worker tells what runs with its steps; what it claimed with the last one began then */
+	/* A worker reports what runs with its steps.  What it claimed with its last step began after that, so it is not
+	 * in the report, and has run for nearly as long as the worker has been silent. */
 	int64_t command_us = w->running == 0 ? 0 : w->longest_us > w->silent_us ? w->longest_us : w->silent_us + 1;
 	const char *name = w->node != NULL ? w->node : w->host != NULL ? w->host : "?";
 	char node[260];
@@ -142,6 +145,9 @@ void neighbours_leave(const struct neighbours *n, const char *why)
 	mailbox_stop(n->db->box, LEAVE_NODE, text, 0);
 }
 
+/* The database is asked without the mailbox's lock, so the run of failures may have grown meanwhile, or may have ended
+ * with a success.  What was found is put back only if it is still the same run, and only the members that a look
+ * changes. */
 void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

@@ -174,8 +174,8 @@ static void discard_file(struct outbox *o)
 }
 
 /* Records in the file how much of it the database has taken; if that is all, removes the file.  With the lock held,
- * which is released during the write.  A spool that is delivered again later, by the keeper or by a person, skips what
- * is marked; what was delivered but not marked is delivered again, which changes nothing. */
+ * which is released during the write.  What was delivered but could not be noted is delivered again later, which
+ * changes nothing. */
 static void note_taken(struct outbox *o)
 {
 	int all = o->spooled == 0 && o->delivered == o->written;

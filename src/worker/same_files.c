@@ -59,7 +59,7 @@ static int note_name(void *ctx, const struct jobstack_item *item)
 }
 
 /* The name of the first entry goes behind the other one, with a NUL between them. */
-static int keep_first(void *ctx, const struct jobstack_item *item)
+static int append_first_name(void *ctx, const struct jobstack_item *item)
 {
 	struct search *s = ctx;
 
@@ -85,7 +85,7 @@ static int search_list(struct search *s, uint64_t pushed, struct jobstack *handl
 					 : jobstack_datapaths(handle, stack, NULL, 0, note_name, s, error);
 	}
 	if (s->first != 0)
-		status = jobstack_datapaths(handle, stack, &s->first, 1, keep_first, s, error);
+		status = jobstack_datapaths(handle, stack, &s->first, 1, append_first_name, s, error);
 	if (status == 0 && s->first != 0 && s->name.len == strlen(s->name.data))
 		s->first = 0; /* that entry was deleted meanwhile */
 	return status == JOBSTACK_ESTOPPED || s->name.failed ? js_error_memory(error) : status;
@@ -116,13 +116,13 @@ static int refuse_pair(const struct search *s, const char *option, const char *s
 	return error->code;
 }
 
-static int keep_pushed(void *ctx, const struct jobstack_status *status)
+static int read_pushed(void *ctx, const struct jobstack_status *status)
 {
 	*(uint64_t *)ctx = status->pushed;
 	return 0;
 }
 
-int clash_check(const struct config *config, struct jobstack *handle, struct jobstack_error *error)
+int same_files_check(const struct config *config, struct jobstack *handle, struct jobstack_error *error)
 {
 	static const char *const option[] = {"output", "error", "creates"};
 	const struct js_template *const template[] = {config->output, config->error, config->creates};
@@ -134,7 +134,7 @@ int clash_check(const struct config *config, struct jobstack *handle, struct job
 
 		if (template[i] == NULL || js_template_separates(template[i]))
 			continue;
-		status = jobstack_status(handle, config->stack, keep_pushed, &pushed, error);
+		status = jobstack_status(handle, config->stack, read_pushed, &pushed, error);
 		JS_THEN(status, search_list(&s, pushed, handle, error));
 		if (status == 0 && s.first != 0)
 			status = refuse_pair(&s, option[i], config->sources[i], error);

@@ -23,8 +23,8 @@ struct supervisor {
 	int life;    /* can be read when the keeper is gone; -1: that is known */
 	/* its own */
 	struct loop loop; /* the loop's threads */
-	unsigned rounds; /* of the loop, by whichever thread: a thread that hung learns that others ran it meanwhile */
-	int leap;	 /* js_clock_leap_open */
+	unsigned rounds;  /* of the loop, by whichever thread: a thread that hung learns that others ran it meanwhile */
+	int leap;	  /* js_clock_leap_open */
 	struct {
 		int64_t kill_wait_us;	/* given: the time between Slurm's TERM and its KILL; 0: not under Slurm */
 		int64_t interrupted_us; /* the first SIGINT */

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 #define PACKAGES_LEN 60000 /* bytes of a list of packages; those that don't fit are left out */
-#define FORGET_US (24 * 3600 * JS_SECOND_US)
+#define FORGET_US                                                                                                      \
+	(24 * 3600 * JS_SECOND_US)   /* how often lists of packages are stored again, so that prune keeps them */
 #define SETTLE_US (JS_SECOND_US / 5) /* how long a step waits for what commands have told of their imports */
 
 static void add_package(void *ctx, const char *name, const char *version)
@@ -23,7 +24,8 @@ static void add_package(void *ctx, const char *name, const char *version)
 		js_buf_printf(text, "%s %s\n", name, version);
 }
 
-static int is_told(const struct facts *f, enum jobstack_fact_kind kind, int64_t number)
+/* Returns whether the database has this fact by this worker. */
+static int is_stored(const struct facts *f, enum jobstack_fact_kind kind, int64_t number)
 {
 	for (unsigned i = 0; i < FACTS_TOLD && i < f->told[kind].n; i++)
 		if (f->told[kind].number[i] == number)
@@ -31,7 +33,7 @@ static int is_told(const struct facts *f, enum jobstack_fact_kind kind, int64_t 
 	return 0;
 }
 
-/* The list NUMBER that is not told yet, or NULL. */
+/* Returns the list of packages with this NUMBER that is still to be stored, or NULL. */
 static struct facts_list *find_untold(const struct facts *f, int64_t number)
 {
 	for (size_t i = 0; i < f->untold_n; i++)
@@ -40,7 +42,7 @@ static struct facts_list *find_untold(const struct facts *f, int64_t number)
 	return NULL;
 }
 
-/* Sets which packages the attempt of O imported, and remembers their list until it is told. */
+/* Sets which packages the attempt of O imported: by the hash of their list, which is remembered until it is stored. */
 static void note_packages(struct facts *f, struct jobstack_outcome *o)
 {
 	struct js_buf text = {0};
@@ -52,7 +54,7 @@ static void note_packages(struct facts *f, struct jobstack_outcome *o)
 		js_buf_free(&text);
 		return;
 	}
-	if (is_told(f, JOBSTACK_FACT_PACKAGES, number) || find_untold(f, number) != NULL) {
+	if (is_stored(f, JOBSTACK_FACT_PACKAGES, number) || find_untold(f, number) != NULL) {
 		o->packages = number;
 		js_buf_free(&text);
 	} else if (js_array_grow(&f->untold, &f->untold_room, f->untold_n + 1, sizeof(*f->untold)) == 0) {
@@ -67,7 +69,7 @@ void facts_of_packages(struct facts *f, struct jobstack_outcome *o, size_t n)
 	if (f->packages == NULL || n == 0)
 		return;
 	js_packages_settle(f->packages, SETTLE_US);
-	if (jobstack_now_us() - f->forgot_us > FORGET_US) { /* so that prune sees that they are in use */
+	if (jobstack_now_us() - f->forgot_us > FORGET_US) {
 		f->forgot_us = jobstack_now_us();
 		f->told[JOBSTACK_FACT_PACKAGES].n = 0;
 	}
@@ -76,15 +78,15 @@ void facts_of_packages(struct facts *f, struct jobstack_outcome *o, size_t n)
 			note_packages(f, &o[i]);
 }
 
-/* Stores the fact of this NUMBER, -1: there is none.  Returns 0; or a negative code: the others need not be tried now.
- */
+/* Stores the fact with this NUMBER, unless it is -1 or stored already.  Returns 0, or a negative code: then the
+ * database is away, and the other facts need not be tried now. */
 static int store_fact(struct facts *f, struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf text = {0};
 	int status = 0;
 
-	if (number < 0 || is_told(f, kind, number))
+	if (number < 0 || is_stored(f, kind, number))
 		return 0;
 	if (kind == JOBSTACK_FACT_PLATFORM)
 		js_buf_str(&text, f->platform);

@@ -19,16 +19,16 @@ struct facts {
 	int64_t platform_number;
 	struct js_packages *packages; /* NULL: they are not recorded */
 	struct {
-		int64_t number[FACTS_TOLD]; /* that the database has by this worker; without room, the oldest go */
-		unsigned n;
+		int64_t number[FACTS_TOLD]; /* what this worker has stored: a ring */
+		unsigned n;		    /* how many in all */
 	} told[JOBSTACK_FACT_PACKAGES + 1];
-	/* lists of packages that it does not have yet: what is told must be what the number was made of */
+	/* lists of packages still to be stored: a list must be stored exactly as it was when its number was computed */
 	struct facts_list {
 		int64_t number;
 		char *text;
 	} * untold;
 	size_t untold_n, untold_room;
-	int64_t forgot_us; /* when the lists that were told were last forgotten: they are told again once a day */
+	int64_t forgot_us; /* when the stored lists were last forgotten: they are stored again once a day */
 };
 
 /* Sets in N OUTCOMES which packages their attempts imported.  It waits for what commands have just written about that,
