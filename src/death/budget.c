@@ -151,6 +151,7 @@ static struct js_slurm_where short_limit(const struct js_budget *b, const char *
 				       cluster};
 }
 
+/* An answer of another cluster is refused: $SLURM_CONF may lead there. */
 static int ask_conf(const struct js_budget *b, uint32_t job, void *out, char text[ANSWER], struct jobstack_error *error)
 {
 	const struct js_slurm_where where = short_limit(b, NULL);

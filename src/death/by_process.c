@@ -96,6 +96,7 @@ struct origin {
 	uint64_t pid, start, cgroup, job; /* of the worker (exec/env.h); job 0: none */
 };
 
+/* Reads from which worker the process PID comes.  What can't be read is 0, which is no worker. */
 static void read_origin(pid_t pid, struct origin *o)
 {
 	struct js_buf env = {0};
@@ -250,6 +251,8 @@ static int find_and_end(struct js_suspects *all, int dry)
 	return ended ? find_commands_twice(all) : 0;
 }
 
+/* For a worker of another user, whose processes we may not see, a process that is gone is no proof; its commands that
+ * can be seen still keep it alive. */
 int js_death_by_process(const struct js_round *round, struct js_suspects *all)
 {
 	int dry = round->options->dry_run, gone = 0, failed;

@@ -183,6 +183,7 @@ static int same_job(const struct js_suspect *s, const struct js_slurm_job *job, 
 	return !job->terminal || job->end_us < 0 || job->end_us >= now_us - s->silent_us - CLOCKS_US;
 }
 
+/* Says why the job ended, by its state in Slurm, and notes the cause. */
 static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, char text[JS_OBSERVER_REASON])
 {
 	static const struct {
@@ -427,6 +428,8 @@ static int ask_slurm(const struct js_round *round, struct js_suspects *all)
 	return status;
 }
 
+/* A person's question (no limit) is asked at once, and only about this stack.  A program reserves its question first,
+ * and then asks about all stacks of the user, since one answer does for all. */
 int js_death_by_slurm(const struct js_round *round, struct js_suspects *all)
 {
 	int limited = round->options->ask_every_us > 0;

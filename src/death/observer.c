@@ -106,6 +106,7 @@ static int is_of_round(const struct js_round *round, const struct js_suspect *s)
 	return strcmp(s->stack, round->stack) == 0;
 }
 
+/* Passes a worker of the round's stack to the caller. */
 static void report_case(const struct js_round *round, const struct js_suspect *s, enum js_observer_verdict verdict,
 			uint64_t entries)
 {
@@ -410,6 +411,7 @@ static int judge_silence(struct js_observer *w, const struct js_round *round, st
 	return status;
 }
 
+/* SENT is read before the query and the other moment after it: a silence is never counted longer than it was. */
 int js_observer_look(struct js_observer *w, struct js_observer_result *result, struct jobstack_error *error)
 {
 	struct js_observer_result unused;

@@ -29,6 +29,7 @@ static uint32_t parse_row_number(const char *text, uint32_t unset)
 	return text != NULL && js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : unset;
 }
 
+/* Copies the row, whose texts are valid during the callback only. */
 static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, const struct jobstack_worker_row *w)
 {
 	memset(to, 0, sizeof(*to));
@@ -118,6 +119,7 @@ void js_suspects_free(struct js_suspects *s)
 	s->n = s->room = 0;
 }
 
+/* An unknown connection (-1) counts as none: the silence decides. */
 int js_suspect_is_missed(const struct js_suspect *s)
 {
 	return !s->by_script && ((s->silent_us > JS_OBSERVER_SILENT_US && s->connected != 1) || js_suspect_is(s));

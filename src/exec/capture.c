@@ -128,6 +128,7 @@ static int read_size(struct js_capture *c, int i)
 	return 0;
 }
 
+/* A file that is still empty is used again, so that commands that print nothing cost no new files. */
 int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
 {
 	/* in a busy slot the next command begins at once: the length from the last look is still valid */
@@ -197,6 +198,8 @@ static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
 	return js_kept_choose(kept, c->fd[i], c->from[i], c->fd[i] < 0 ? 0 : len, c->limit[i], c->gone[i]);
 }
 
+/* The time of the look is noted before it, and only if it succeeded: what the command writes later is seen by the next
+ * look. */
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 {
 	int64_t now = js_clock_mono_us();
@@ -216,6 +219,7 @@ size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_K
 	return choose_kept(capture, which, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
 }
 
+/* The disk space of what was kept is freed in pieces that are worth a call. */
 void js_capture_next(struct js_capture *capture)
 {
 	for (int i = 0; i < 2; i++) {

@@ -25,6 +25,7 @@ struct js_env {
 	int in_job, as_array; /* the task's number is hidden; it is the datapath (JS_ENV_ARRAY_TASK) */
 };
 
+/* Returns whether an inherited variable has the name of one of ours. */
 static int is_reserved_variable(const char *variable)
 {
 	static const char *const names[OURS] = {
@@ -78,6 +79,7 @@ void js_env_as_array(struct js_env *env)
 	env->as_array = 1;
 }
 
+/* PYTHONPATH stays at its place in the list if there is one, or goes behind the inherited variables. */
 int js_env_python(struct js_env *env, const char *dir)
 {
 	static const char name[] = "PYTHONPATH=";
@@ -97,6 +99,8 @@ int js_env_python(struct js_env *env, const char *dir)
 	return 0;
 }
 
+/* Our variables lie one behind the other in one buffer, and the list points into it.  So the list is filled after the
+ * buffer has grown for the last time, and nothing is allocated per entry once it is large enough. */
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values)
 {
 	struct js_buf *text = &env->text;

@@ -120,6 +120,7 @@ static int begin_tail(struct js_kept *k)
 	return 0;
 }
 
+/* What was trimmed (GONE) can reach into the last part if the command has cut its file: then that begins later. */
 int js_kept_choose(struct js_kept *k, int fd, int64_t from, int64_t len, int64_t limit, int64_t gone)
 {
 	const int64_t end = from + len, half = limit / 2;

@@ -46,6 +46,7 @@ static int skip_output(FILE *file, int64_t len)
 	return last == EOF || next != '\n';
 }
 
+/* Only headers are read; where an entry's output ends is known by its lengths. */
 int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	struct js_logged logged = {.entry = 0};

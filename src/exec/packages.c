@@ -111,6 +111,8 @@ static unsigned add_package(struct js_packages *p, const char *name, const char 
 	return i;
 }
 
+/* Adds a module of PACKAGE.  RECORD lists many files of a module, one after the other, so one that was just added is
+ * left out. */
 static void add_module(struct js_packages *p, const char *name, size_t len, unsigned place, unsigned package)
 {
 	struct module m = {strndup(name, len), place, package};
@@ -261,6 +263,7 @@ static void note_package(struct js_packages *p, uint64_t entry, uint32_t attempt
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
+/* Returns whether the attempt is known. */
 static int is_known(struct js_packages *p, uint64_t entry, uint32_t attempt)
 {
 	int known;
@@ -362,6 +365,7 @@ static void *read_packages(void *arg)
 	return NULL;
 }
 
+/* FIONREAD is read with the lock held, and so is BUSY: the thread sets BUSY before it empties the FIFO. */
 void js_packages_settle(struct js_packages *p, int64_t wait_us)
 {
 	int64_t until = jobstack_now_us() + wait_us;
@@ -420,6 +424,7 @@ void js_packages_start(struct js_packages *p, unsigned slot, uint64_t entry, uin
 
 /* ------------------------------------------------------------------------------------------------- the directory */
 
+/* Removes the directory DIR with the files, and the empty directories, in it. */
 static void remove_files(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -434,6 +439,7 @@ static void remove_files(const char *dir)
 	(void)rmdir(dir);
 }
 
+/* Removes a directory with the FIFO and the hook, of which Python may have stored a compiled copy. */
 static void remove_directory(const char *dir)
 {
 	char cache[2048];
@@ -499,6 +505,16 @@ static int make_directory(struct js_packages *p, const char *tmp, const char *ho
 	return status;
 }
 
+static int start_thread(struct js_packages *p, struct jobstack_error *error)
+{
+	int failed = pthread_create(&p->thread, NULL, read_packages, p);
+
+	p->running = failed == 0;
+	return failed == 0
+		       ? 0
+		       : js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
+}
+
 int js_packages_begin(struct js_packages **made, const char *tmp, const char *hook, unsigned slots,
 		      struct jobstack_error *error)
 {
@@ -514,6 +530,7 @@ int js_packages_begin(struct js_packages **made, const char *tmp, const char *ho
 	p->next = calloc(slots, sizeof(*p->next));
 	p->attempt = calloc((size_t)slots * KEPT, sizeof(*p->attempt));
 	status = p->next == NULL || p->attempt == NULL ? js_error_memory(error) : make_directory(p, tmp, hook, error);
+	JS_THEN(status, start_thread(p, error));
 	if (status == 0)
 		*made = p;
 	else
@@ -521,16 +538,7 @@ int js_packages_begin(struct js_packages **made, const char *tmp, const char *ho
 	return status;
 }
 
-int js_packages_read(struct js_packages *p, struct jobstack_error *error)
-{
-	int failed = pthread_create(&p->thread, NULL, read_packages, p);
-
-	p->running = failed == 0;
-	return failed == 0
-		       ? 0
-		       : js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
-}
-
+/* The directory goes first, so that commands which are still there find no FIFO to write to. */
 void js_packages_end(struct js_packages *p)
 {
 	struct timespec until;

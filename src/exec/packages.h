@@ -13,12 +13,10 @@
 
 struct js_packages;
 
-/* Makes a directory of its own in TMP, with the FIFO and a copy of the file HOOK, and removes those of workers that
- * were killed.  SLOTS commands run at once.  The thread begins with js_packages_read.  Returns 0, or a negative code.
- */
+/* Makes a directory of its own in TMP, with the FIFO and a copy of the file HOOK, removes those of workers that were
+ * killed, and starts the thread.  SLOTS commands run at once.  Returns 0, or a negative code. */
 int js_packages_begin(struct js_packages **made, const char *tmp, const char *hook, unsigned slots,
 		      struct jobstack_error *error);
-int js_packages_read(struct js_packages *packages, struct jobstack_error *error);
 
 /* Ends the thread, unless it hangs, and removes the directory.  NULL: nothing. */
 void js_packages_end(struct js_packages *packages);

@@ -115,6 +115,7 @@ static void add_escaped(struct js_buf *text, const char *name, size_t len)
 	}
 }
 
+/* Appends the header line (exec/capture.h). */
 static void add_header(struct js_buf *text, const struct js_template_values *values, const struct js_reaped *reaped,
 		       int64_t ended_wall_us, const struct js_packlog_place *place)
 {
@@ -241,6 +242,7 @@ static int append_locked(struct js_packlog *log, struct js_capture *capture, con
 			    rc > 0 ? "the captured output got shorter each time it was read" : strerror(errno));
 }
 
+/* Looks first without the lock: a command that printed nothing need not wait for a write that hangs. */
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error)

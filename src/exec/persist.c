@@ -197,6 +197,7 @@ static int set_nonblocking(int fd)
 	return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
+/* The pipes' ends that the process gets are closed here at once, so that its end is seen as the end of the pipe. */
 pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[],
 		       char *const envp[], int out, int err)
 {
@@ -242,6 +243,7 @@ int js_persist_ask(struct js_persist *p, uint64_t entry, uint32_t attempt, const
 	return 0;
 }
 
+/* EAGAIN is no error: the pipe is full, and the rest is sent when it can be written to again. */
 int js_persist_send(struct js_persist *p)
 {
 	while (p->in >= 0 && p->sent < p->request_len) {

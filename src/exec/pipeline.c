@@ -70,6 +70,7 @@ static enum js_pipeline classify_script(const char *script)
 	return strstr(pipe, "&&") != NULL ? JS_PIPELINE_STRICT : JS_PIPELINE_PLAIN;
 }
 
+/* Without memory nothing is assumed: only the last part of a pipeline counts then. */
 enum js_pipeline js_pipeline_find(const char *script)
 {
 	char *text = strdup(script);

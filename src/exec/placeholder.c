@@ -54,6 +54,8 @@ static size_t match_foreign(const char *text)
 	return (sign ? digits : marks) > 0 && text[1 + sign + digits + marks] == '}' ? sign + digits + marks + 2 : 0;
 }
 
+/* The longest match wins, so {/.} is not read as {/ and text.  With -I alone all braces are text, and directly after $
+ * braces are the shell's.  Only what is no placeholder of ours is compared with those of GNU parallel. */
 size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot)
 {
 	const char *repl = syntax != NULL ? syntax->repl : NULL, *colsep = syntax != NULL ? syntax->colsep : NULL;

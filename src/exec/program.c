@@ -194,6 +194,8 @@ static void find_version(struct js_program *p)
 	js_buf_free(&text);
 }
 
+/* The two locks are separate because a look may hang in a file system, while js_program_text is called by the ledger
+ * thread, which must not wait. */
 int64_t js_program_look(struct js_program *p)
 {
 	int changed = 0;
@@ -391,6 +393,8 @@ void js_program_free(struct js_program *p)
 
 /* ------------------------------------------------------------------------------------- which variables it reads */
 
+/* It reads lines, not the shell's language: NAME counts if it stands as a word of its own outside of a comment line. An
+ * assignment or an unset before the first use means that the script cares for the variable itself. */
 int js_program_uses(const char *script, const char *name, unsigned *line)
 {
 	size_t len = strlen(name);
@@ -415,6 +419,7 @@ int js_program_uses(const char *script, const char *name, unsigned *line)
 	return 0;
 }
 
+/* A file with a NUL is a binary.  An argument is read only if it is executed: a data file may have the word in it. */
 const char *js_program_reader(const struct js_program *p, const char *name, int interpreted, unsigned *line)
 {
 	char *text = malloc(SCRIPT_MAX + 1);
@@ -511,6 +516,8 @@ static int is_where_user_works(const char *path)
 	return st.st_uid == geteuid() && len > 1 && strncmp(here, there, len) == 0 && strchr("/", here[len]) != NULL;
 }
 
+/* TEXT comes from the database, so its paths are only read, never executed; git has a rule of its own
+ * (is_where_user_works). */
 int64_t js_program_today(const char *text, struct js_buf *elsewhere)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

@@ -47,6 +47,7 @@ static int remove_watched(pid_t pid, int *fd)
 	return 0;
 }
 
+/* Opens the file that counts the input and output of PID; -1: that is not allowed, or PID is gone. */
 static int open_io(pid_t pid)
 {
 	char path[64];
@@ -217,6 +218,8 @@ void js_reap_oom_look(struct js_reap_oom *oom)
 	oom->spare = 0;
 }
 
+/* The kernel only counts kills in the whole cgroup.  So a rise of the counter explains as many commands that were
+ * killed as it has risen by, if they are collected at about the same time. */
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped)
 {
 	int64_t count;

@@ -175,6 +175,7 @@ static void measure_tree(struct js_sampler *s, struct seen *seen, pid_t pid, int
 	*wait_us = s->delays ? (int64_t)(now.ended + ticks) * (JS_SECOND_US / sysconf(_SC_CLK_TCK)) : -1;
 }
 
+/* The processor time of this thread.  The rest is measured by it, not by the clock: reading may also wait. */
 static int64_t cpu_time_us(void)
 {
 	struct timespec t;
@@ -284,6 +285,8 @@ void js_sampler_end(struct js_sampler *s)
 	free(s);
 }
 
+/* A new number makes the thread forget what it knows of the slot's last command.  The first look comes after a second.
+ */
 void js_sampler_watch(struct js_sampler *s, size_t slot, pid_t pid)
 {
 	if (s == NULL)

@@ -108,6 +108,8 @@ static int read_token(struct reader *r)
 	return 1;
 }
 
+/* Goes through the script once, token by token.  If no name stands in it, the name is appended, but only where the
+ * shell would read it as an argument: not after ; & | or a backslash, nor within a comment or another part. */
 int js_script_make(const char *source, const struct js_template_syntax *syntax, int bare, struct js_script *script,
 		   struct jobstack_error *error)
 {

@@ -92,6 +92,8 @@ static int read_setting(void *ctx, const struct js_setting *s, struct jobstack_e
 				 "unknown setting: [site] takes packages, events, packages-public and slurm-every");
 }
 
+/* A file that is missing is no error.  In a file with an error one setting still counts: the limit on questions to
+ * Slurm, which protects others. */
 int js_site_read(struct js_site *site, const char *path, struct jobstack_error *error)
 {
 	int status = 0;

@@ -138,6 +138,7 @@ static int note_given(struct js_spawn *s, struct jobstack_error *error)
 	return 0;
 }
 
+/* What commands inherit is decided here, once for all of them. */
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error)
 {
 	struct js_spawn *s = calloc(1, sizeof(*s));
@@ -317,6 +318,8 @@ void js_spawn_use_stop(struct js_spawn_stop *stop)
 	my_stop = stop;
 }
 
+/* STOPPED is set before BORN is read; the child does it the other way round (enter_command).  So either the child sees
+ * STOPPED, or its number is seen here, and it is killed. */
 void js_spawn_cancel(struct js_spawn_stop *stop)
 {
 	pid_t born;
@@ -365,6 +368,7 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 	return pid;
 }
 
+/* All other errors are the machine's, and may pass: too many processes or files, or no memory. */
 int js_spawn_is_command(int err)
 {
 	static const int command[] = {ENOENT, ENOTDIR, EACCES, EPERM,	EISDIR,	     ENOEXEC,

@@ -206,6 +206,7 @@ static int check_spool_line(struct cursor *c, uLong *crc)
 	return 0;
 }
 
+/* Says whether it is a spool of another version, or no spool. */
 static int refuse_first_line(const char *data, size_t len, const char *name, struct jobstack_error *error)
 {
 	int ours = len > strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0 && memchr(data, '\n', len) != NULL;
@@ -282,6 +283,7 @@ void js_spool_moments(struct js_spool *spool, int64_t wall_us)
 	}
 }
 
+/* Only the user's own spools are trusted: somebody else could have given any entry any outcome. */
 int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
@@ -313,6 +315,7 @@ struct js_spool_file {
 	int64_t end; /* where these end */
 };
 
+/* Appends a field of any bytes: " -" for NULL, else " =" and hexadecimal digits. */
 static void add_bytes_field(struct js_buf *line, const void *data, size_t len)
 {
 	js_buf_str(line, data == NULL ? " -" : " =");
@@ -444,6 +447,7 @@ int js_spool_create(struct js_spool_file **made, const char *path, const struct 
 	return 0;
 }
 
+/* The lines of all outcomes are made first and written at once; the checksum goes on only if they are on the disk. */
 int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *outcomes, size_t n, int64_t wall_us,
 		    struct jobstack_error *error)
 {

@@ -61,6 +61,7 @@ static void add_literal(struct js_template *t, const void *text, size_t len)
 	add_piece(t, &none, text, len);
 }
 
+/* Adds a placeholder, and notes what it means for the whole template. */
 static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 {
 	add_piece(t, spot, NULL, 0);
@@ -107,6 +108,7 @@ static int is_repl_empty(const struct js_template_syntax *syntax)
 	return syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0';
 }
 
+/* Begins a template, which is freed by finish_template if it can't be completed. */
 static int begin_template(struct js_template **made, const struct js_template_syntax *syntax,
 			  struct jobstack_error *error)
 {
@@ -327,6 +329,7 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 	return out->failed ? JOBSTACK_EBUG : 0;
 }
 
+/* The words lie one behind the other in one buffer, each ended by the NUL that is a piece of the template. */
 char *const *js_template_argv_in(const struct js_template *made, const struct js_template_values *values,
 				 struct js_template_words *words)
 {
@@ -374,6 +377,7 @@ int js_template_varies(const struct js_template *made)
 	return made->varies;
 }
 
+/* The directory and the base name together are the whole name, but for slashes that mean nothing. */
 int js_template_separates(const struct js_template *made)
 {
 	const unsigned one = 1u << JS_PLACE_DATAPATH | 1u << JS_PLACE_NUMBER;

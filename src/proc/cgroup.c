@@ -83,6 +83,7 @@ static int walk_mount(const struct walk *w, const char *line)
 	return found;
 }
 
+/* /proc/PID/cgroup names the cgroup within its hierarchy, and mountinfo says where the hierarchy is mounted. */
 void js_cgroup_walk(const char *proc, const char *controller, js_cgroup_fn *look, void *ctx)
 {
 	struct js_buf path = {0}, text = {0}, group = {0};

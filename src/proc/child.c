@@ -77,6 +77,7 @@ static int place_descriptors(const struct js_child *child, int input)
 	return 0;
 }
 
+/* KEPT ascends and ends with INT_MAX, so the loop ends. */
 static void shut_unless_kept(int fd, const int *kept, int at_exec)
 {
 	while (*kept < fd)
@@ -248,6 +249,7 @@ static int read_result(pid_t pid, int result, struct failure *why)
 	return why->number != 0 ? why->number : EIO;
 }
 
+/* A machine that has no process or memory for us just now may have some in a moment, so that is tried again. */
 pid_t js_child_start(const struct js_child *child, struct jobstack_error *error)
 {
 	int64_t until = js_clock_mono_us() + child->patience_us;

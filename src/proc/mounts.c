@@ -56,6 +56,7 @@ void js_mounts_free(struct js_mounts *m)
 	*m = (struct js_mounts){.n = 0};
 }
 
+/* The mount is the one whose point is the longest beginning of the path, up to a slash. */
 const struct js_mount *js_mounts_of(const struct js_mounts *m, const char *path, size_t len)
 {
 	const struct js_mount *best = NULL;

@@ -101,6 +101,7 @@ static int choose_addresses(const struct addrinfo *list, struct js_net *net, str
 	return 0;
 }
 
+/* The name goes into option files and addresses, so it may only have characters that need no quotes there. */
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;

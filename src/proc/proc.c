@@ -30,6 +30,8 @@ static int read_proc_file(pid_t pid, const char *name, struct js_buf *text)
 	return js_file_read(path, text);
 }
 
+/* The name is in parentheses, and may itself have parentheses, blanks and newlines: what follows the last one is
+ * parsed. */
 int js_proc_read(pid_t pid, struct js_proc *proc)
 {
 	uint64_t ticks[4] = {0}, us = (uint64_t)JS_SECOND_US / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -118,6 +120,7 @@ void js_proc_boot_id(char text[40])
 	js_buf_free(&id);
 }
 
+/* The first pid namespace always has the same inode, so there the boot alone identifies the process table. */
 void js_proc_space(char text[64])
 {
 	const unsigned long long first = 0xEFFFFFFCull; /* the inode of the first pid namespace */

@@ -85,8 +85,6 @@ static int set_template(struct config *c, struct js_template **to, const char *a
 {
 	const struct js_template_syntax syntax = syntax_of(c);
 
-	js_template_free(*to);
-	*to = NULL;
 	return js_template_string(to, arg, &syntax, error);
 }
 
@@ -186,6 +184,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 	return js_error_set(error, JOBSTACK_EBUG, "an unknown option");
 }
 
+/* An entry without the field of the highest number that any template needs can't run. */
 static void note_last_field(struct config *c)
 {
 	const struct js_template *const all[] = {c->template, c->output, c->error, c->creates};
@@ -195,6 +194,9 @@ static void note_last_field(struct config *c)
 			c->last_field = js_template_last_field(all[i]);
 }
 
+/* Checks which options can be used together, and parses the templates.  This comes after all options were read, since
+ * -I,
+ * --colsep and --shell decide how a template is read, and may stand behind it. */
 static int parse_templates(struct config *c, const struct later *later, struct jobstack_error *error)
 {
 	const struct js_template_syntax syntax = syntax_of(c);

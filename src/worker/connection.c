@@ -43,11 +43,11 @@ static int try_to_stay(struct connection *c)
 
 	if (!c->may_stay || jobstack_now_us() < c->stay_again_us)
 		return JOBSTACK_NOTHING;
-	database_ask(c->db);
+	outbox_ask(c->db->outbox, NULL, 0);
 	status = jobstack_worker_stay(c->db->worker, &ignored);
 	if (status == 0 && c->stays && ++c->checks % CROWDED_CHECKS == 0)
 		jobstack_disconnect_if_crowded(c->db->handle);
-	database_answered(c->db);
+	outbox_answered(c->db->outbox, 0);
 	return status;
 }
 

@@ -10,16 +10,6 @@
 /* How long a worker waits for the database if a signal told it to end and it runs nothing. */
 #define GOING_US (10 * JS_SECOND_US)
 
-void database_ask(struct database *db)
-{
-	outbox_ask(db->outbox, NULL, 0);
-}
-
-void database_answered(struct database *db)
-{
-	outbox_answered(db->outbox, 0);
-}
-
 /* Returns whether the database has been away for too long to repeat a call: until the lease ended, or, for a worker
  * that was told to end and runs nothing, for GOING_US. */
 static int is_outage_too_long(struct database *db, int64_t since_us)

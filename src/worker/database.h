@@ -18,11 +18,6 @@ struct database {
 	struct jobstack_error error; /* of the last call that failed for good */
 };
 
-/* Call the first before, and the second after, each call that may wait for the database and is not a step.  If it waits
- * long, the outbox meanwhile writes outcomes to the spool (worker/outbox.h). */
-void database_ask(struct database *db);
-void database_answered(struct database *db);
-
 /* Returns 1 if a call that returned STATUS must be repeated: the database is away, and the first try, at SINCE_US, was
  * not too long ago.  Before it returns 1, it waits a moment and clears db->error.  Otherwise returns 0. */
 int database_repeats(struct database *db, int status, int64_t since_us);

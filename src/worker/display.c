@@ -176,6 +176,7 @@ static int is_foreground(void)
 	return js_proc_read(getppid(), &keeper) != 0 || !keeper.stopped;
 }
 
+/* The bar gets what room the counts leave in the first line, if that is enough to be of use. */
 int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 {
 	struct js_buf counts = {0}, reason = {0};
@@ -227,6 +228,8 @@ void display_announce(struct display *d)
 			    left, sight->all, show_are(left), d->box->slots_n);
 }
 
+/* Failures for good are shown while they happen, or, without the display, the first few in the summary.  Of failures
+ * that will be tried again only an entry's first one is shown, and only on a terminal. */
 void display_failed(struct display *d, const struct jobstack_entry *e, const struct jobstack_outcome *o, int dead)
 {
 	struct js_buf text = {0}, line = {0};
@@ -248,6 +251,7 @@ void display_failed(struct display *d, const struct jobstack_entry *e, const str
 	js_buf_free(&line);
 }
 
+/* Says what happens to the commands, what another Ctrl-C does, and how to continue. */
 void display_interrupted(const struct display *d, size_t running, int again)
 {
 	if (d->config->quiet)

@@ -127,6 +127,7 @@ void entries_drain(struct supervisor *s, int by_term, int64_t now)
 	s->commands.draining = 1;
 }
 
+/* How many commands run, for a message. */
 static size_t count_running(const struct supervisor *s)
 {
 	size_t n;
@@ -263,6 +264,8 @@ void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack
 	(void)pthread_mutex_unlock(&s->box->lock);
 }
 
+/* Judging touches no file, so only keeping the output has to be a call that may hang.  The process counts as gone
+ * before the outcome is posted: from then on the slot is free. */
 void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -293,6 +296,8 @@ static int has_keeper_killed(const struct keeper *keeper, int64_t started_us)
 	return keeper->page->killed_us > started_us;
 }
 
+/* What the command has left is killed before its output is kept, since it could still write to it, and before its
+ * outcome counts, since the entry may run elsewhere afterwards. */
 void entries_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
 {
 	await_signal(s, slot, reaped);

@@ -63,6 +63,7 @@ struct events {
 	int told; /* that writing fails, once */
 };
 
+/* An event that is dropped has a number all the same, so that its readers notice the gap. */
 void events_send(struct events *e, const struct jobstack_outcome *o, size_t n)
 {
 	for (size_t i = 0; e != NULL && i < n; i++) {
@@ -129,6 +130,7 @@ static void add_packages(const struct events_source *s, const struct jobstack_ou
 	json_decref(n.object);
 }
 
+/* Appends the line of an event, without its newline, to LINE. */
 static void make_line(const struct events *e, const struct events_source *s, const struct event *event,
 		      struct js_buf *line)
 {

@@ -61,6 +61,8 @@ void guard_learn(struct guard *g, int64_t us)
 		g->longest_us = us;
 }
 
+/* The 95th percentile of the sample (nearest rank).  A command can't take longer than --timeout, whatever was seen
+ * before. */
 int64_t guard_need_us(const struct guard *g)
 {
 	int64_t sorted[GUARD_SAMPLE], need; /* no duration is negative */
@@ -90,6 +92,7 @@ int guard_is_over(const struct guard *g, int64_t now_us)
 	return g->end_us != 0 && now_us >= g->end_us - NEAR_US;
 }
 
+/* An entry that began later may finish in the next job, where it has more time. */
 int guard_never_fits(const struct guard *g, int64_t started_us, int64_t now_us)
 {
 	return guard_is_over(g, now_us) && g->begin_us != 0 &&

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Returns whether a placeholder for the name stands in TEXT. */
 static int has_name(const struct config *c, const char *text)
 {
 	const struct js_template_syntax syntax = {.repl = c->replace,
@@ -27,6 +28,7 @@ static int has_name(const struct config *c, const char *text)
 	return 0;
 }
 
+/* Returns whether WORD is in LIST, which ends with NULL. */
 static int one_of(const char *word, const char *const *list)
 {
 	for (; *list != NULL; list++)
@@ -93,6 +95,8 @@ static const char *name_in_code(const struct config *c)
 	return NULL;
 }
 
+/* A script for a job array reads $SLURM_ARRAY_TASK_ID, which says nothing of the entry here (exec/env.h).  So it is
+ * refused, with two command lines that do what was probably meant. */
 void hints_of_array(const struct config *c, const struct js_program *program, struct js_buf *out)
 {
 	static const char name[] = JS_ENV_ARRAY_TASK;
@@ -126,6 +130,8 @@ void hints_of_array(const struct config *c, const struct js_program *program, st
 	js_buf_free(&words);
 }
 
+/* At most one doubt is reported, the most serious first.  Nothing is refused: each of these lines can be meant as it
+ * is. */
 const char *hints_of_line(const struct config *c)
 {
 	static const char *const of_shells[] = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1", NULL};

@@ -136,6 +136,8 @@ static int make_worker(struct keeper *k, struct jobstack_error *error)
 	return 0;
 }
 
+/* Signals are blocked before the first fork and stay so in the keeper, which reads them from a descriptor.  So a signal
+ * that comes between the forks waits, instead of ending one of the processes. */
 int keeper_split(struct keeper *k, int *status, struct jobstack_error *error)
 {
 	sigset_t set;
@@ -272,6 +274,7 @@ static void kill_what_is_left(struct keeper_end *end)
 	} while (end->left > 0 && js_clock_mono_us() < until);
 }
 
+/* The keeper never waits for anything but events: not for files, a lock, the database, or the worker itself. */
 void keeper_watch(struct keeper *k, struct keeper_end *end)
 {
 	struct look look = {0, 0};

@@ -155,6 +155,8 @@ void ledger_connect(struct ledger *l)
 	l->survey.keeper = l->keeper;
 }
 
+/* The first step is only a heartbeat: its answer says in which directory the stack's relative names are meant, and
+ * nothing is claimed before that is compared. */
 void *ledger_main(void *arg)
 {
 	struct ledger *l = arg;

@@ -52,6 +52,7 @@ static void end_thread(struct loop *l)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+/* The threads of the loop.  Each begins as a spare one. */
 static void *run_loop_thread(void *arg)
 {
 	struct loop *l = arg;
@@ -76,6 +77,8 @@ static void *run_loop_thread(void *arg)
 	return NULL;
 }
 
+/* The usual case takes no lock.  If a thread has returned from its call, this thread gives it the loop, and becomes a
+ * spare one: until that thread goes on, its slot is busy. */
 void loop_next_round(struct loop *l)
 {
 	int goes_on;
@@ -124,6 +127,8 @@ void loop_end_call(struct loop *l)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+/* Any thread that waits for the loop may take it; this one only stays so that the kernel does not kill what it has
+ * started. */
 void loop_park_thread(struct loop *l)
 {
 	(void)pthread_mutex_lock(&l->lock);
@@ -141,6 +146,7 @@ void loop_abandon_call(struct loop *l)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+/* With the lock held.  Threads are detached: one that hangs in a call could never be joined. */
 static int add_thread(struct loop *l)
 {
 	pthread_attr_t attr;

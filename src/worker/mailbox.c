@@ -117,6 +117,8 @@ int mailbox_had_round(struct mailbox *box, int64_t longest_us)
 	return 0;
 }
 
+/* The first reason stays, except that stronger ones replace it: when commands must end at once, or when the database is
+ * gone, so that outcomes may not be delivered. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 {
 	int stronger = leaving == LEAVE_KEEPER || leaving == LEAVE_FENCED; /* the commands must end at once */
@@ -148,6 +150,8 @@ void mailbox_free_slot(struct mailbox *box, size_t slot)
 	box->slots[slot] = (struct jobstack_running){sizeof(box->slots[slot]), 0, 0, jobstack_now_us()};
 }
 
+/* The database decides this again by the same numbers when it takes the outcome.  Here it is for the display, and for
+ * what is printed in order. */
 int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *e, const struct jobstack_outcome *o)
 {
 	if (o->verdict == JOBSTACK_INTERRUPTED)
@@ -187,6 +191,8 @@ static const void *put_text(char **to, const void *text, size_t len)
 	return at;
 }
 
+/* All texts share one allocation.  Without memory the outcome goes on without them, as it matters more than its words.
+ */
 void result_copy(struct result *r, const struct jobstack_outcome *outcome)
 {
 	struct jobstack_outcome *o = &r->outcome;
@@ -284,6 +290,7 @@ void mailbox_keep_farthest(struct mailbox *box, struct parcel *p)
 	p->batch.count = kept + 1;
 }
 
+/* Without memory it stops: the rest goes back when the worker's row ends. */
 void mailbox_give_back(struct mailbox *box)
 {
 	const struct jobstack_entry *entry;
@@ -295,16 +302,6 @@ void mailbox_give_back(struct mailbox *box)
 			break;
 	}
 	mailbox_wake_ledger(box);
-}
-
-enum leaving mailbox_leaving(struct mailbox *box)
-{
-	enum leaving leaving;
-
-	(void)pthread_mutex_lock(&box->lock);
-	leaving = box->leaving;
-	(void)pthread_mutex_unlock(&box->lock);
-	return leaving;
 }
 
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number)

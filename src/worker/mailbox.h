@@ -132,9 +132,6 @@ void mailbox_give_back(struct mailbox *box);
 /* Why ENTRY of PARCEL must not run, or NULL. */
 const char *mailbox_refusal(const struct parcel *parcel, const struct jobstack_entry *entry);
 
-/* Without the lock: why the worker leaves, or STAY. */
-enum leaving mailbox_leaving(struct mailbox *box);
-
 /* Without the lock: leaves, and returns everything that has not been started.  NUMBER: of an error, or 0. */
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number);
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Prints why the worker does not begin, with what to do about it.  Returns the exit status. */
 static int print_failure(const struct config *config, const struct jobstack_error *error)
 {
 	speaker_say("%s%s", error->text, hints_of_error(config, error));
@@ -57,6 +58,8 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 	return status;
 }
 
+/* --dry-run: prints the commands of the next ten entries.  A stack that does not exist yet is no error if it would be
+ * made. */
 static int dry_run(const struct config *config, struct jobstack *handle, struct jobstack_error *error)
 {
 	struct jobstack_filter ready = JOBSTACK_FILTER_INIT;
@@ -124,6 +127,7 @@ static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error
 	return status;
 }
 
+/* The keeper's look (keeper.h). */
 static int look_for_dead_workers(const void *ctx)
 {
 	const struct run *r = ctx;

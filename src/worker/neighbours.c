@@ -58,6 +58,8 @@ int neighbours_are_unknown(const struct neighbours *n)
 	return suspicion_asks(&run) && !run.looked;
 }
 
+/* The order is that of the cost.  Without failures in a row nothing is asked; and as long as the other nodes were not
+ * looked at, no failure is spared, since there may be no other node. */
 void neighbours_judge(struct neighbours *n, struct result *results, struct jobstack_outcome *outcomes, size_t count)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -95,6 +97,7 @@ struct other_workers {
 	struct js_buf nodes; /* the names of all nodes, each once: ", n1, n2, " */
 };
 
+/* Counts one worker; a jobstack_worker_fn.  Scripts and workers whose lease is over don't count. */
 static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct other_workers *c = ctx;

@@ -289,6 +289,8 @@ void outbox_ask(struct outbox *o, const struct jobstack_outcome *outcomes, size_
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
+/* During a write the numbers that the write has begun with must stay, so what was taken is counted separately until
+ * then. */
 void outbox_answered(struct outbox *o, size_t n)
 {
 	(void)pthread_mutex_lock(&o->lock);
@@ -314,6 +316,7 @@ void outbox_gave_up(struct outbox *o)
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
+/* The thread may hang in a file system.  Then it is left behind, and with it all that it uses. */
 size_t outbox_end(struct outbox *o)
 {
 	struct timespec until = js_clock_deadline(jobstack_now_us() + END_US);
@@ -354,6 +357,8 @@ static int deliver_outcomes(struct jobstack *handle, const struct js_spool *spoo
 	return status;
 }
 
+/* A worker whose lease was lost may still have been the first to finish an entry: the database takes the outcomes of
+ * entries that nobody has recovered yet. */
 int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struct jobstack_error *error)
 {
 	size_t became[JOBSTACK_TOO_LATE + 1] = {0};

@@ -44,9 +44,10 @@ void outbox_places(struct outbox *outbox, const char *dir, const char *name, con
 /* Starts the thread; after the signals were blocked. */
 int outbox_begin(struct outbox *outbox, struct jobstack_error *error);
 
-/* For the ledger.  outbox_ask: a question to the database begins; its N OUTCOMES must stay as they are until the
- * answer. outbox_answered: the database has answered, and taken the first N of what waits.  outbox_gave_up: the
- * database can't be asked any more, and what it has not taken is in the mailbox again. */
+/* For the ledger, around each call that may wait for the database: if it waits long, outcomes are written to the spool.
+ * outbox_ask: the call begins; it carries N OUTCOMES, which must stay as they are until the answer. outbox_answered:
+ * the database has answered, and taken the first N of what waits.  outbox_gave_up: the database can't be asked any
+ * more, and what it has not taken is in the mailbox again. */
 void outbox_ask(struct outbox *outbox, const struct jobstack_outcome *outcomes, size_t n);
 void outbox_answered(struct outbox *outbox, size_t n);
 void outbox_gave_up(struct outbox *outbox);

@@ -96,6 +96,8 @@ int64_t persistent_patience_us(const struct config *config)
 	return later(config->grace_us, JS_SECOND_US);
 }
 
+/* The pipe is watched for room only while something waits to be sent, since a pipe with room is reported all the time.
+ */
 void persistent_send(struct commands *c, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
@@ -108,6 +110,8 @@ void persistent_send(struct commands *c, struct slot *slot)
 		p->waits = waits;
 }
 
+/* A process may close its standard input after it has read the last request, and still answer.  Only if it can't have
+ * read all of it, it gets TERM after a while. */
 void persistent_deaf(struct commands *c, struct slot *slot)
 {
 	int64_t until = jobstack_now_us() + persistent_patience_us(c->config);
@@ -120,6 +124,8 @@ void persistent_deaf(struct commands *c, struct slot *slot)
 		p->mute_at_us = until;
 }
 
+/* If a process that has answered before takes no request, it is just ending, and the entry waits for the next process.
+ * A new process that takes none is left with the entry: its end, or its silence, is the command's failure. */
 enum slot_start persistent_ask(struct commands *c, struct slot *slot, const struct js_template_values *values,
 			       const int own[2], struct jobstack_error *error)
 {

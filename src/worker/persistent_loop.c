@@ -22,7 +22,7 @@
 #define NAP_US (JS_SECOND_US / 100) /* the pause when an event has to wait for a call that hangs */
 #define DRAINS 64		    /* how many times the pipe of a process that has ended is read at most */
 
-int converse_begin(struct supervisor *s, struct jobstack_error *error)
+int persistent_loop_begin(struct supervisor *s, struct jobstack_error *error)
 {
 	const int watched[] = {s->signals, s->box->event, s->life, s->leap};
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = OURS};
@@ -154,7 +154,7 @@ static int serve_slot(struct supervisor *s, struct slot *slot)
 /* An event names a slot by its number.  A thread that hung in a call may return from it within this loop, after other
  * threads have run rounds of the supervisor (ROUNDS has changed).  Then the rest of EVENTS is old: a slot may have a
  * new process by now, of which these events say nothing.  epoll reports again what is still true. */
-int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
+int persistent_loop_serve(struct supervisor *s, int64_t until, struct jobstack_error *error)
 {
 	struct epoll_event events[EVENTS];
 	unsigned round = s->rounds;
@@ -196,7 +196,7 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 /* The process of SLOT has ended.  What it has said before is read first: an answer to the entry counts.  If there is
  * none, and the process, which has answered before, had read nothing of the request, the entry never began and is
  * returned. In all other cases the entry ended with the process. */
-void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
+void persistent_loop_ended(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
 	struct persistent *p = slot->persistent;
 	int unread, answers_before, was_killed = p->kill_at_us != 0;
@@ -232,7 +232,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	}
 }
 
-int64_t converse_keep_time(struct supervisor *s, struct slot *slot, int going, int64_t now)
+int64_t persistent_loop_keep_time(struct supervisor *s, struct slot *slot, int going, int64_t now)
 {
 	struct persistent *p = slot->persistent;
 	int64_t at;

@@ -110,6 +110,8 @@ struct killed {
 	uint64_t requeued, delivered; /* entries */
 };
 
+/* Tries once.  The spool comes first: after the recovery its outcomes would come too late, and their entries would run
+ * again. */
 static int try_requeue(struct killed *k, struct jobstack_error *error)
 {
 	struct jobstack *handle = NULL;
@@ -147,6 +149,7 @@ static int requeue_until_lease_ends(struct killed *k, struct jobstack_error *err
 	}
 }
 
+/* Requeues the entries of the killed worker, and prints what became of them. */
 static void requeue_killed(struct killed *k)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

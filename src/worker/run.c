@@ -59,6 +59,8 @@ static void name_packed_log(struct run *r)
 	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.200s-%ld-%s", job, env->node, (long)getpid(), random);
 }
 
+/* Returns whether output can be kept, before anything is claimed; with --output - or files for both streams no log is
+ * needed. */
 static int check_log_dir(const struct run *r, struct jobstack_error *error)
 {
 	if (r->config.output_dash || r->config.dry_run || (r->config.output != NULL && r->config.error != NULL) ||
@@ -81,6 +83,7 @@ static int enter_run_directory(struct run *r, struct jobstack_error *error)
 	return 0;
 }
 
+/* On a host that may be a login node a worker takes fewer slots than there are CPUs, since others work there, too. */
 static void choose_slots(struct run *r)
 {
 	const struct js_slurm_env *env = &r->identity.env;
@@ -128,6 +131,7 @@ static int check_command(struct run *r, struct jobstack_error *error)
 	return 0;
 }
 
+/* Makes what starts commands and keeps their output. */
 static int make_slots(struct run *r, struct jobstack_error *error)
 {
 	JS_TRY(js_spawn_new(&r->supervisor.commands.spawn, getenv("PATH"), error));
@@ -331,6 +335,8 @@ static const char *site_file(const struct run *r)
 	return r->config.site_path != NULL && *r->config.site_path != '\0' ? r->config.site_path : JS_SITE_FILE;
 }
 
+/* Begins --events.  A relative path is one in the directory where the worker was started, not in that of the commands.
+ */
 static int begin_events(struct run *r, struct jobstack_error *error)
 {
 	const struct js_slurm_env *e = &r->identity.env;
@@ -375,7 +381,6 @@ static void begin_packages(struct run *r)
 	(void)snprintf(hook, sizeof(hook), "%s/jobstack_packages/sitecustomize.py",
 		       js_child_data_dir("shims", JS_SHIMS_DIR, JS_SHIMS_SOURCE_DIR));
 	status = js_packages_begin(&p, temporary_directory(), hook, r->slots_n, &error);
-	JS_THEN(status, js_packages_read(p, &error));
 	for (unsigned i = 0; i < r->slots_n && status == 0; i++)
 		status = js_env_python(r->slots[i].env, js_packages_dir(p)) == 0 ? 0 : js_error_memory(&error);
 	r->supervisor.commands.packages = r->ledger.facts.packages = p;
@@ -450,6 +455,7 @@ static int begin_worker(struct run *r, struct jobstack_error *error)
 	}
 }
 
+/* Prints why the worker left, if that was no ordinary end. */
 static void print_reason(const struct run *r)
 {
 	const struct mailbox *b = &r->box;
@@ -474,6 +480,7 @@ static void print_reason(const struct run *r)
 	}
 }
 
+/* Whatever a person should look at is not 0; failed entries are only with --strict. */
 static int choose_exit_status(const struct run *r)
 {
 	switch (r->box.leaving) {
@@ -528,6 +535,9 @@ static void check_node(const struct run *r, char *why, size_t size)
 	js_buf_free(&text);
 }
 
+/* The order matters.  What may take long comes before signals are blocked, so that TERM just ends it. The speaker's
+ * thread begins after that, since threads inherit the mask.  The keeper gets the worker's number last: from then on it
+ * recovers the entries if the worker is killed. */
 int run_work(struct run *r, struct jobstack_error *error)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

@@ -188,6 +188,7 @@ void speaker_log(void *ctx, enum jobstack_level level, const char *text)
 		speaker_say("%s", text);
 }
 
+/* LAST goes through the pipe like a line, so all lines before it are written first. */
 int speaker_end(void)
 {
 	struct pollfd room = {.fd = pending[1], .events = POLLOUT};

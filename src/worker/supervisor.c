@@ -36,6 +36,7 @@ int supervisor_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Starts entries in all free slots, until no entry may start or no process can be created. */
 static void fill_slots(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->starts.later_us; i++)
@@ -47,7 +48,7 @@ static void fill_slots(struct supervisor *s)
 static void conclude_process(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
 	if (slot->persistent != NULL)
-		converse_died(s, slot, reaped);
+		persistent_loop_ended(s, slot, reaped);
 	else
 		entries_finish(s, slot, reaped);
 }
@@ -110,7 +111,8 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 }
 
 /* Waits for any event, until NEXT.  The four descriptors: signals, the mailbox, the keeper's pipe, leaps of the wall
- * clock.  With persistent commands their pipes are waited for, too (converse), and then all four are read in any case.
+ * clock.  With persistent commands their pipes are waited for, too (persistent_loop_serve), and then all four are read
+ * in any case.
  */
 static void wait_for_any(struct supervisor *s, int64_t next)
 {
@@ -124,7 +126,7 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 	uint64_t count;
 
 	if (s->config->persistent)
-		(void)converse(s, next, &error);
+		(void)persistent_loop_serve(s, next, &error);
 	else if (poll(polls, 4, (int)wait) < 0 && errno != EINTR)
 		(void)js_error_set(&error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
 	if (error.code != 0)
@@ -175,6 +177,8 @@ static void nudge_loop(void *ctx)
 	mailbox_wake_supervisor(((struct supervisor *)ctx)->box);
 }
 
+/* If no thread can be made, or no epoll, the worker still ends in order: the loop runs in this thread, or by the clock
+ * alone. */
 void supervisor_run(struct supervisor *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -184,7 +188,7 @@ void supervisor_run(struct supervisor *s)
 	s->commands.bound.wall_us = s->commands.wall_us;
 	s->leave.kill_by_us = INT64_MAX;
 	orphans_begin(&s->orphans);
-	if (s->config->persistent && converse_begin(s, &error) != 0)
+	if (s->config->persistent && persistent_loop_begin(s, &error) != 0)
 		leave_blind(s, &error);
 	s->loop.run = run_supervisor_loop;
 	s->loop.nudge = nudge_loop;

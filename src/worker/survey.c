@@ -30,6 +30,7 @@ void survey_end(struct survey *s)
 	js_observer_free(s->watch);
 }
 
+/* The random part keeps workers that found the stack empty together from asking together again. */
 void survey_note_claim(struct survey *s, int empty)
 {
 	int64_t now = jobstack_now_us();
@@ -76,7 +77,7 @@ int survey_look(struct survey *s, uint64_t claimed)
 {
 	int status;
 
-	database_ask(s->db);
+	outbox_ask(s->db->outbox, NULL, 0);
 	s->look.idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
 	status = jobstack_worker_idle(s->db->worker, &s->look.idle, &s->db->error);
 	s->look.at_us = jobstack_now_us();
@@ -89,7 +90,7 @@ int survey_look(struct survey *s, uint64_t claimed)
 		status = jobstack_promote(s->db->worker, &s->db->error);
 		s->empty.until_us = 0;
 	}
-	database_answered(s->db);
+	outbox_answered(s->db->outbox, 0);
 	if (status ==
 	    JOBSTACK_ENODB) { /* only a step is repeated: the next one will show whether the database is away */
 		memset(&s->db->error, 0, sizeof(s->db->error));
@@ -105,9 +106,9 @@ static void watch_others(struct survey *s)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int status;
 
-	database_ask(s->db);
+	outbox_ask(s->db->outbox, NULL, 0);
 	status = js_observer_look(s->watch, &s->others.seen, &error);
-	database_answered(s->db);
+	outbox_answered(s->db->outbox, 0);
 	if (status != 0 && s->others.seen.failed == 0) { /* the next step will show whether the database is away */
 		s->others.next_us = jobstack_now_us() + JS_SECOND_US;
 		s->others.at_us = 0; /* nobody was seen, which is no reason to leave */
@@ -191,6 +192,8 @@ static void consider_leaving(struct survey *s)
 							   : "nothing to do for the time of --idle-timeout");
 }
 
+/* Looks are rare while work is plenty (batching_look_us).  A worker that has nothing to do looks after each step, as
+ * its decision to leave depends on it. */
 int survey_after_step(struct survey *s, int64_t now, uint64_t claimed, int due)
 {
 	int64_t look_us;

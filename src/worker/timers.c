@@ -235,6 +235,8 @@ static int read_mailbox(struct supervisor *s)
 	return leaves;
 }
 
+/* What keeps a slot busy decides what can be due for it: a call, a running command, or a persistent process without an
+ * entry. During CALL_START and CALL_KEEP there is no process that may be signalled. */
 int64_t timers_run(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, lease_stop, stop;
@@ -257,7 +259,7 @@ int64_t timers_run(struct supervisor *s)
 		if (slot->call != CALL_START && slot->call != CALL_KEEP && slot->pid != 0)
 			next = earlier(next, keep_command_time(s, slot, now, stop, why));
 		else if (slot->call == CALL_NONE && slot->persistent != NULL && slot->pid == 0)
-			next = earlier(next, converse_keep_time(s, slot, going, now));
+			next = earlier(next, persistent_loop_keep_time(s, slot, going, now));
 	}
 	report_end_of_hang(s);
 	next = earlier(next, trim_outputs(s, now));
@@ -295,6 +297,8 @@ static int64_t read_job_end(struct supervisor *s)
 	return end - known;
 }
 
+/* Nothing starts any more when the time that is left is shorter than an entry needs (worker/guard.h).  Before the
+ * worker leaves for that, Slurm is asked once more, and until its answer the slots just stay empty. */
 int64_t timers_watch_job_end(struct supervisor *s)
 {
 	int64_t closes, end, need = 0, gained, now = jobstack_now_us();

@@ -105,6 +105,7 @@ static int store_fact(struct facts *f, struct jobstack_worker *worker, enum jobs
 	return status;
 }
 
+/* Lists of packages come last: there may be many, and each is freed when it is stored. */
 int facts_store(struct facts *f, struct jobstack_worker *worker, const struct jobstack_outcome *o, size_t n)
 {
 	int status = store_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number);
