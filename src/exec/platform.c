@@ -5,7 +5,7 @@
 #include "exec/platform.h"
 
 #include "base/file.h"
-#include "proc/child.h"
+#include "exec/spawn.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -112,7 +112,6 @@ static void add_program(const char *program, int depth, struct js_buf *out)
 	int fd = program == NULL ? -1 : open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char line[256] = "", *word, *rest;
 	struct js_buf file = {0};
-	const char *search = getenv("PATH");
 	ssize_t n = fd < 0 ? -1 : pread(fd, line, sizeof(line) - 1, 0);
 
 	if (n > 2 && strncmp(line, "#!", 2) == 0 && depth == 0) {
@@ -120,9 +119,8 @@ static void add_program(const char *program, int depth, struct js_buf *out)
 		word = strtok_r(line + 2, " \t", &rest);
 		if (word != NULL && strlen(word) > 4 && strcmp(word + strlen(word) - 4, "/env") == 0)
 			word = strtok_r(NULL, " \t", &rest);
-		if (word != NULL && strchr(word, '/') == NULL)
-			word = js_child_next_path(&search, word, &file) > 0 ? file.data : NULL;
-		add_program(word, 1, out);
+		if (word != NULL && js_spawn_resolve(word, getenv("PATH"), &file, NULL) == 0)
+			add_program(file.data, 1, out);
 	} else if (n > 0)
 		add_libraries(fd, out);
 	js_buf_free(&file);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Returns whether the comma-separated LIST of LEN bytes has WORD in it. */
-static int has_controller(const char *list, size_t len, const char *word)
+static int list_has(const char *list, size_t len, const char *word)
 {
 	const size_t size = strlen(word);
 
@@ -36,9 +36,7 @@ static int find_group(const char *text, const char *controller, struct js_buf *g
 		path = list != NULL ? strchr(list + 1, ':') : NULL;
 		if (path == NULL)
 			break;
-		this_version = list + 1 == path							 ? 2
-			       : has_controller(list + 1, (size_t)(path - list - 1), controller) ? 1
-												 : 0;
+		this_version = list + 1 == path ? 2 : list_has(list + 1, (size_t)(path - list - 1), controller) ? 1 : 0;
 		if (this_version == 0 || version == 1)
 			continue;
 		version = this_version;
@@ -69,7 +67,7 @@ static int walk_mount(const struct walk *w, const char *line)
 	if (dash == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
 	    sscanf(dash, " - %15s %*s %4095s", type, options) < 1 ||
 	    strcmp(type, w->version == 2 ? "cgroup2" : "cgroup") != 0 ||
-	    (w->version == 1 && !has_controller(options, strlen(options), w->controller)))
+	    (w->version == 1 && !list_has(options, strlen(options), w->controller)))
 		return 0;
 	/* ROOT is the part of the hierarchy that is mounted */
 	if (strcmp(root, "/") != 0 && strncmp(rest, root, strlen(root)) == 0)

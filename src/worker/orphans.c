@@ -6,7 +6,6 @@
  */
 #include "worker/orphans.h"
 
-#include "base/file.h"
 #include "proc/proc.h"
 #include "exec/tree.h"
 #include "worker/slot.h"
@@ -19,16 +18,6 @@
 #define UNKNOWN_SOON_US                                                                                                \
 	(JS_SECOND_US / 50) /* the pause until a process of unknown origin is looked at again, at first, */
 #define UNKNOWN_LATE_US (10 * JS_SECOND_US) /* and at last */
-
-void orphans_begin(struct orphans *o)
-{
-	o->children = js_tree_open();
-}
-
-void orphans_end(struct orphans *o)
-{
-	js_file_close(&o->children);
-}
 
 /* Returns whether PID, a child of the worker, belongs to a running command; -1: that can't be seen.  Its environment
  * says from which entry it comes (for a persistent command, from which slot).  While a command is being started

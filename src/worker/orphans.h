@@ -12,16 +12,12 @@ struct orphans {
 	const struct commands *commands;
 	const struct slot *slots;
 	size_t slots_n;
+	int children; /* from js_tree_open, during the supervisor's loop; -1: each look walks through /proc */
 	/* its own */
-	int children;	    /* from js_tree_open; -1: each look walks through /proc */
 	int64_t looked_us;  /* when they were last looked for */
 	int64_t next_us;    /* when they must be looked for again; 0: no need */
 	int64_t unknown_us; /* since when there is a process of which nobody can tell whose it is; 0: there is none */
 };
-
-/* Open and close the kernel's list of children (js_tree_open), before and after the supervisor's loop. */
-void orphans_begin(struct orphans *o);
-void orphans_end(struct orphans *o);
 
 /* Kills all orphans that exist now.  This takes up to a second. */
 void orphans_kill(struct orphans *o);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "exec/tree.h"
 #include "worker/persistent_loop.h"
 #include "worker/entries.h"
 #include "worker/orphans.h"
@@ -187,7 +188,7 @@ void supervisor_run(struct supervisor *s)
 	s->leap = js_clock_leap_open();
 	s->commands.bound.wall_us = s->commands.wall_us;
 	s->leave.kill_by_us = INT64_MAX;
-	orphans_begin(&s->orphans);
+	s->orphans.children = js_tree_open();
 	if (s->config->persistent && persistent_loop_begin(s, &error) != 0)
 		leave_blind(s, &error);
 	s->loop.run = run_supervisor_loop;
@@ -199,7 +200,7 @@ void supervisor_run(struct supervisor *s)
 		return;
 	js_file_close(&s->commands.epoll);
 	js_file_close(&s->leap);
-	orphans_end(&s->orphans);
+	js_file_close(&s->orphans.children);
 }
 
 int supervisor_hangs(const struct supervisor *s)
