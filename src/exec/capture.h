@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What commands print: caught in two unnamed files a slot, then put, an entry at a time and in one piece, into the
- * worker's packed log or its own output; or written straight to a file an entry.
+ * What commands print: caught in two unnamed files per slot, then put, an entry at a time and in one piece, into the
+ * worker's packed log or its own output; or written straight to a file per entry.
  *
  * A worker that writes through these ignores SIGXFSZ and SIGPIPE, so that they become errors.
  */
@@ -38,7 +38,7 @@ int js_capture_trim(struct js_capture *capture);
  * could.)  Returns 0, or JOBSTACK_EFILE. */
 int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error);
 
-/* The two descriptors, -1 before the first js_capture_begin. */
+/* Gives the two descriptors; -1 before the first js_capture_begin. */
 void js_capture_files(const struct js_capture *capture, int *out, int *err);
 
 /* For a command that stays from entry to entry and continues to write into the same files: what was there when the
@@ -53,7 +53,7 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 /* Chooses what to keep of the output that was captured by now and not kept before.  Returns 0, or -1 with errno. */
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2]);
 
-/* The end of stdout (WHICH 0) or stderr (1) at the last js_capture_look; see js_kept_tail. */
+/* Reads the end of stdout (WHICH 0) or stderr (1) at the last js_capture_look, as js_kept_tail does. */
 size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_KEPT_TAIL]);
 
 /* Opens a file in DIR that has no name, is appended to, and vanishes when it is closed.  -1 with errno. */
@@ -65,7 +65,7 @@ int js_capture_full(const struct js_capture *capture, const char *dir, struct jo
 
 /* ------------------------------------------------------------------------------------------------ the packed log */
 
-/* One file a worker, or more, when it grows.  For each entry that printed something:
+/* One file per worker, or more, when it grows.  For each entry that printed something:
  *
  *   ==> entry 17 attempt 1 exit 3 2026-11-21T06:20:11.123456Z out 123 err 45 path data/a\x0ab.nc\n
  *   123 bytes of stdout, then 45 bytes of stderr, then a newline if there was none at the end
@@ -97,13 +97,13 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error);
 
-/* The file where the last entry went, whether it exists or not.  Valid until the next append. */
+/* Returns the file where the last entry went, whether it exists or not.  Valid until the next append. */
 const char *js_packlog_path(const struct js_packlog *log);
 
 /* Makes PATH that of the file of that number.  0, or -1 without memory. */
 int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_buf *path);
 
-/* ----------------------------------------------------------------------------------------------- a file an entry */
+/* --------------------------------------------------------------------------------------------- a file per entry */
 
 /* Opens (makes or empties) PATH for a command's output, with the directories above it, and gives the descriptor,
  * which the caller closes, in *FD.  Returns 0, or JOBSTACK_EFILE. */

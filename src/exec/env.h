@@ -24,12 +24,12 @@ struct js_env;
 int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error);
 void js_env_free(struct js_env *env);
 
-/* From now on that variable is the entry's datapath. */
+/* Makes that variable the entry's datapath from now on (--as-array). */
 void js_env_as_array(struct js_env *env);
 
 /* Puts DIR in front of PYTHONPATH.  Once per environment.  0, or -1: no memory. */
 int js_env_python(struct js_env *env, const char *dir);
 
-/* The environment for these values: NULL-terminated, belongs to ENV, valid until the next call.  Allocates only
+/* Returns the environment for these values: NULL-terminated, belongs to ENV, valid until the next call.  Allocates only
  * while its buffer still grows.  NULL: no memory. */
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values);

@@ -25,7 +25,7 @@ struct js_kept {
  * (GONE 0: everything can).  Returns 0, or -1 with errno. */
 int js_kept_choose(struct js_kept *kept, int fd, int64_t from, int64_t len, int64_t limit, int64_t gone);
 
-/* How long that is. */
+/* Returns how long that is. */
 int64_t js_kept_len(const struct js_kept *kept);
 
 /* Reads all of it into TO; or writes it to OUT, waiting if OUT does not block: at *AT, which is moved on, or where OUT
@@ -36,12 +36,12 @@ int js_kept_copy(const struct js_kept *kept, int out, int64_t *at);
 /* Calls FN with each block of it; FN returns 0 to go on.  Results as js_kept_read, and -1 if FN did not return 0. */
 int js_kept_each(const struct js_kept *kept, int (*fn)(void *ctx, const char *text, size_t len), void *ctx);
 
-/* The last byte of what js_kept_read would give, in *LAST.  Results as there; there must be one. */
+/* Reads the last byte of what js_kept_read would give into *LAST.  Results as there; there must be one. */
 int js_kept_last(const struct js_kept *kept, char *last);
 
-/* The end of the stream, from the beginning of a line if there is one, at most JS_KEPT_TAIL bytes.  Returns how many; 0
- * also if it can't be read. */
+/* Reads the end of the stream, at most JS_KEPT_TAIL bytes, from the beginning of a line if one begins there.  Returns
+ * how many; 0 also if it can't be read. */
 size_t js_kept_tail(const struct js_kept *kept, char to[JS_KEPT_TAIL]);
 
-/* The same of the whole file PATH, if it is one. */
+/* Does the same for the whole file PATH; 0 if it is no regular file. */
 size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL]);

@@ -23,7 +23,7 @@ void js_packages_end(struct js_packages *packages);
 
 const char *js_packages_dir(const struct js_packages *packages);
 
-/* The attempt that runs in SLOT, from 0, from now on.  Lines of attempts that were never named are dropped. */
+/* Notes the attempt that runs in SLOT (from 0) from now on.  Lines of attempts that were never noted are dropped. */
 void js_packages_start(struct js_packages *packages, unsigned slot, uint64_t entry, uint32_t attempt);
 
 /* Changes NAME to the form in which packages are recorded: small letters, and '-' for '_' and '.'. */

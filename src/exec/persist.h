@@ -57,8 +57,8 @@ struct js_persist_reader {
 
 enum js_persist_piece { JS_PERSIST_MORE, JS_PERSIST_OUTPUT, JS_PERSIST_ANSWER };
 
-/* Where the next bytes of the stream go, and how many; the caller adds to reader->end what it has put there.  There is
- * always room after js_persist_next has said MORE. */
+/* Returns where the next bytes of the stream go, and in *ROOM how many; the caller adds to reader->end what it has put
+ * there.  There is always room after js_persist_next has said MORE. */
 char *js_persist_room(struct js_persist_reader *reader, size_t *room);
 
 /* Returns the next piece.  OUTPUT: it is *TEXT, *LEN bytes, valid until the next call.  ANSWER: it is reader->answer.
@@ -113,11 +113,11 @@ enum js_persist_event {
 };
 
 /* Goes through what the process has printed, up to the next event, and writes output to p->to.  READ: first reads once
- * from the pipe; otherwise it sees only what was read before. */
+ * from the pipe; otherwise it goes on with what was read before. */
 enum js_persist_event js_persist_take(struct js_persist *p, int read);
 
 /* Returns whether there is more to be read from the pipe now. */
 int js_persist_has_more(const struct js_persist *p);
 
-/* It has ended and was collected (what it had printed is taken while js_persist_has_more): closes what is open. */
+/* To be called when it was collected, and what it had printed was read (js_persist_has_more): closes what is open. */
 void js_persist_ended(struct js_persist *p);

@@ -13,12 +13,13 @@ enum js_pipeline {
 	JS_PIPELINE_CONDITIONS, /* only the last part: bash could take the wrong way at an if, or at || */
 };
 
-/* What stands in SCRIPT, in bash's language, outside of single quotes. */
+/* Returns what SCRIPT, in bash's language, has of pipelines outside of single quotes. */
 enum js_pipeline js_pipeline_find(const char *script);
 
-/* What is to be put before such a script, or "".  It wants `bash -o pipefail`, but for JS_PIPELINE_CONDITIONS. */
+/* Returns what is to be put before such a script, or "".  It wants `bash -o pipefail`, but for JS_PIPELINE_CONDITIONS.
+ */
 const char *js_pipeline_watch(enum js_pipeline kind);
 
-/* What such a script writes to standard error at its end begins so, if a pipeline's last part ended well and an earlier
- * one did not. */
+/* The beginning of what such a script writes to standard error at its end, if a pipeline's last part ended well and an
+ * earlier one did not. */
 #define JS_PIPELINE_FAILED "jobstack: a part of the pipeline failed"

@@ -64,5 +64,5 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values,
 		  const char *colsep);
 
-/* How many fields the datapath has between the separators: one at least. */
+/* Returns how many fields the datapath has between the separators: one at least. */
 unsigned js_template_fields(const char *datapath, size_t len, const char *colsep);

@@ -63,7 +63,8 @@ struct js_program_line {
 /* Reads the line at *AT, and moves *AT behind it.  0 at the end, or where there is no such line. */
 int js_program_next(const char **at, struct js_program_line *line);
 
-/* The version that the files named in TEXT would have now, if nothing else of it had changed; -1: without memory, or it
- * has a git work tree in which git may not run, because the user does not work there: its path is put into ELSEWHERE.
+/* Returns the version that the files named in TEXT would have now, if nothing else of it had changed; -1: without
+ * memory, or it has a git work tree in which git may not run, because the user does not work there: its path is put
+ * into ELSEWHERE.
  */
 int64_t js_program_today(const char *text, struct js_buf *elsewhere);

@@ -22,7 +22,7 @@ struct js_reaped {
 	JS_ATTEMPT_USAGE(JS_REAPED_USAGE)
 };
 
-/* Its usage is not known. */
+/* Sets all usage to "not known". */
 void js_reap_unmeasured(struct js_reaped *reaped);
 
 /* Collects one child of this process that has ended, whichever it is: the caller looks up the pid, and ignores one
@@ -31,15 +31,15 @@ void js_reap_unmeasured(struct js_reaped *reaped);
  * Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
 int js_reap_next(struct js_reaped *reaped);
 
-/* The same for the child PID: for use while another thread is starting a child, whose number nobody knows yet. */
+/* Does the same for the child PID: for use while another thread is starting a child, whose number nobody knows yet. */
 int js_reap_one(pid_t pid, struct js_reaped *reaped);
 
 /* Notes that the child PID is a command, and opens what counts the bytes that it reads and writes, to be read when it
  * has ended: a user who is not root can't open it any more then.  js_spawn_start calls this. */
 void js_reap_watch(pid_t pid);
 
-/* Out of memory.  The kernel's counter of processes it has killed in this process's cgroup (v2 or v1) is looked at when
- * asked, and only then. */
+/* Out of memory: the kernel counts the processes that it has killed in this process's cgroup (v2 or v1).  The counter
+ * is read only in the calls below. */
 struct js_reap_oom {
 	char *file;	/* the counter; NULL: it can't be read */
 	uint64_t seen;	/* its value at the last look */

@@ -31,10 +31,9 @@ struct task {
 
 /* A slot, and what was measured of its command. */
 struct watch {
-	pid_t pid;		   /* 0: no command */
-	uint64_t number;	   /* distinguishes it from earlier commands of the slot */
-	int64_t due_us;		   /* when to look next */
-	int64_t peak_kib, wait_us; /* -1: not known */
+	pid_t pid;			   /* 0: no command */
+	uint64_t number;		   /* distinguishes it from earlier commands of the slot */
+	int64_t due_us, peak_kib, wait_us; /* when to look next; what was measured, -1: not known */
 };
 
 /* What the thread alone knows of a command. */

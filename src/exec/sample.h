@@ -17,8 +17,8 @@ struct js_sampler;
 struct js_sampler *js_sampler_begin(size_t n);
 void js_sampler_end(struct js_sampler *sampler);
 
-/* The command in the place SLOT, from 0, is PID from now on; 0: none is. */
+/* Notes that the command in SLOT (from 0) is PID from now on; 0: none runs there. */
 void js_sampler_watch(struct js_sampler *sampler, size_t slot, pid_t pid);
 
-/* It has ended: fills the members of OUTCOME that are sampled, and watches it no longer. */
+/* To be called when it has ended: fills the members of OUTCOME that are sampled, and watches it no longer. */
 void js_sampler_take(struct js_sampler *sampler, size_t slot, struct jobstack_outcome *outcome);

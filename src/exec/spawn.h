@@ -32,7 +32,7 @@ void js_spawn_free(struct js_spawn *spawn);
  * js_spawn_new does so, too.  Must be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
-/* What this thread starts from now on starts only while BOUND holds, as read by the child directly before its exec;
+/* Has what this thread starts from now on start only while BOUND holds, as read by the child directly before its exec;
  * else js_spawn_start gives -ETIME.  BOUND stays the caller's, who may change it between two starts.  NULL: no bound.
  */
 void js_spawn_bind(const struct js_clock_bound *bound);
@@ -47,7 +47,7 @@ void js_spawn_bind(const struct js_clock_bound *bound);
 pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out,
 		     int err);
 
-/* The same with the descriptor IN as its standard input.  (So many parameters: a program and its three files.) */
+/* Does the same with the descriptor IN as its standard input.  (So many parameters: a program and its three files.) */
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in,
 			 int out, int err);
 

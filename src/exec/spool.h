@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whose outcomes they are. */
+/* The worker whose outcomes they are. */
 struct js_spool_head {
 	char stack[JOBSTACK_STACK_MAX + 1];
 	uint64_t worker;
@@ -49,7 +49,7 @@ struct js_spool {
 int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error);
 void js_spool_free(struct js_spool *spool);
 
-/* The same for the file PATH, whose times become moments of this host. */
+/* Reads the file PATH, and makes its times moments of this host.  JOBSTACK_EFILE also if it belongs to another user. */
 int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_error *error);
 
 /* Makes its times moments of this host, by WALL_US, the wall clock less the monotonic one. */

@@ -25,9 +25,8 @@ struct js_template {
 	struct piece *pieces;
 	size_t pieces_n, pieces_room;
 	size_t words;
-	int program_varies;			 /* a placeholder stands in the program's name */
-	int varies;				 /* one other than {%} stands anywhere */
-	int named;				 /* one for the name, or a part of it, stands anywhere */
+	/* a placeholder stands in the program's name; one other than {%} anywhere; one for the name, or a part of it */
+	int program_varies, varies, named;
 	unsigned last_field;			 /* the highest number of a field; 0: none */
 	unsigned whole;				 /* the placeholders of whole names in it, as bits */
 	enum js_pipeline pipeline;		 /* of a script for bash */

@@ -42,25 +42,25 @@ struct js_template;
 int js_template_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, struct jobstack_error *error);
 
-/* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where it is not
- * certain how the shell reads it: in `...`, ${...}, "$(...)", ((...)), $'...' or after <<; the text says what to type;
- * and for a shell that does not read sh's language. */
+/* Does the same with a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where it
+ * is not certain how the shell reads it: in `...`, ${...}, "$(...)", ((...)), $'...' or after <<; the text says what to
+ * type; and for a shell that does not read sh's language. */
 int js_template_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      struct jobstack_error *error);
 
-/* A command that is started once and gets its entries on its standard input (exec/persist.h): nothing is appended, and
- * no placeholder but {%} may stand in it; SHELL: the words are a shell script.  JOBSTACK_EUSAGE also for another
- * placeholder. */
+/* Does the same with a command that is started once and gets its entries on its standard input (exec/persist.h):
+ * nothing is appended, and no placeholder but {%} may stand in it; SHELL: the words are a shell script. JOBSTACK_EUSAGE
+ * also for another placeholder. */
 int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
 			   const struct js_template_syntax *syntax, struct jobstack_error *error);
 
-/* Of entries that are command lines themselves, which SHELL runs (--commands). */
+/* Makes the template of entries that are command lines themselves, which SHELL runs (--commands). */
 int js_template_line(struct js_template **made, const char *shell, struct jobstack_error *error);
 
-/* The shell for those who name none: bash if it is in $PATH, else /bin/sh. */
+/* Returns the shell for those who name none: bash if it is in $PATH, else /bin/sh. */
 const char *js_template_usual_shell(void);
 
-/* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
+/* Parses one string (--output, --error, --creates), to which nothing is appended.  Expand with
  * js_template_text. */
 int js_template_string(struct js_template **made, const char *text, const struct js_template_syntax *syntax,
 		       struct jobstack_error *error);
@@ -72,7 +72,7 @@ void js_template_free(struct js_template *made);
  * Allocates only while its buffer still grows.  NULL: no memory. */
 char *const *js_template_argv(struct js_template *made, const struct js_template_values *values);
 
-/* The same into WORDS (all 0 at first, freed with js_template_words_free), to which the argv belongs: threads may
+/* Does the same into WORDS (all 0 at first, freed with js_template_words_free), to which the argv belongs: threads may
  * expand a template at the same time, each into words of its own. */
 struct js_template_words {
 	struct js_buf text;
@@ -86,10 +86,10 @@ void js_template_words_free(struct js_template_words *words);
 /* Appends the expansion of a string to OUT.  Returns 0, or JOBSTACK_EBUG: no memory. */
 int js_template_text(const struct js_template *made, const struct js_template_values *values, struct js_buf *out);
 
-/* The program, if every expansion has the same; NULL if a placeholder stands in it. */
+/* Returns the program, if every expansion has the same; NULL if a placeholder stands in it. */
 const char *js_template_program(const struct js_template *made);
 
-/* What a script for bash, made without no_pipefail, has of pipelines. */
+/* Returns what a script for bash, made without no_pipefail, has of pipelines. */
 enum js_pipeline js_template_pipeline(const struct js_template *made);
 
 /* Returns whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
@@ -99,7 +99,7 @@ int js_template_varies(const struct js_template *made);
  * it. */
 int js_template_separates(const struct js_template *made);
 
-/* The highest field number in it; 0: no fields.  And whether the values have that many: a missing field expands to
- * nothing, so other values are not for this template. */
+/* Returns the highest field number in it; 0: it has no fields.  The second returns whether the values have that many: a
+ * missing field expands to nothing, so other values are not for this template. */
 unsigned js_template_last_field(const struct js_template *made);
 int js_template_fits(const struct js_template *made, const struct js_template_values *values);

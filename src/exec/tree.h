@@ -17,9 +17,9 @@ int js_tree_adopt(void);
  * is hidden), and each look costs a walk through all of /proc.  The caller closes it. */
 int js_tree_open(void);
 
-/* The children of this process, at most MAX, in PIDS; dead ones that nobody has collected may be among them.  Returns
- * how many.  LIST is what js_tree_open gave.  Orphans become children of the first thread; what other threads have
- * started is only found where LIST is -1. */
+/* Puts the children of this process into PIDS, at most MAX; dead ones that nobody has collected may be among them.
+ * Returns how many.  LIST is what js_tree_open gave.  Orphans become children of the first thread; what other threads
+ * have started is only found where LIST is -1. */
 size_t js_tree_children(int list, pid_t *pids, size_t max);
 
 /* Sends KILL to every descendant of ROOT (not to ROOT) that has not ended.  Returns how many there were: call again
@@ -28,9 +28,10 @@ size_t js_tree_children(int list, pid_t *pids, size_t max);
 typedef int js_tree_still_fn(const void *ctx);
 size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx);
 
-/* Whose command the process PID is part of, by the environment that it was started with: 0, and the numbers of worker,
- * entry and attempt; or -1 if that can't be seen (it is gone, somebody else's, or has no such environment). */
+/* Finds out to whose command the process PID belongs, by the environment that it was started with.  Returns 0, and the
+ * numbers of worker, entry and attempt; or -1 if that can't be seen (it is gone, somebody else's, or has no such
+ * environment). */
 int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attempt);
 
-/* The same of a persistent command, which has no entry of its own: the numbers of worker and slot. */
+/* Does the same for a persistent command, which has no entry of its own: gives the numbers of worker and slot. */
 int js_tree_slot(pid_t pid, uint64_t *worker, uint64_t *slot);

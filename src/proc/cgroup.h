@@ -10,5 +10,5 @@
 typedef int js_cgroup_fn(void *ctx, const char *dir, int version);
 void js_cgroup_walk(const char *proc, const char *controller, js_cgroup_fn *look, void *ctx);
 
-/* How many CPUs the quotas of these cgroups allow, rounded down, but at least 1; 0: there is no quota. */
+/* Returns how many CPUs the quotas of these cgroups allow, rounded down, but at least 1; 0: there is no quota. */
 unsigned js_cgroup_cpus(const char *proc);

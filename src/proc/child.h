@@ -63,10 +63,11 @@ int js_child_next_path(const char **search, const char *name, struct js_buf *fil
 /* Returns whether NAME is an executable file in $PATH. */
 int js_child_is_in_path(const char *name);
 
-/* The directory of this program's file, without a slash at the end; "" if it is not known.  Valid until the next call.
+/* Returns the directory of this program's file, without a slash at the end; "" if it is not known.  Valid until the
+ * next call.
  */
 const char *js_child_program_dir(void);
 
-/* The directory NAME of jobstack's data: beside this program (../share/jobstack), else where it was to be INSTALLED,
- * else the SOURCE's.  Valid until the next call. */
+/* Returns the directory NAME of jobstack's data: beside this program (../share/jobstack), else where it was to be
+ * INSTALLED, else the SOURCE's.  Valid until the next call. */
 const char *js_child_data_dir(const char *name, const char *installed, const char *source);

@@ -24,7 +24,7 @@ struct js_mounts {
 int js_mounts_read(struct js_mounts *mounts, const char *file);
 void js_mounts_free(struct js_mounts *mounts);
 
-/* The mount that PATH is on, LEN bytes and absolute; NULL: unknown. */
+/* Returns the mount that PATH, LEN bytes and absolute, is on; NULL: unknown. */
 const struct js_mount *js_mounts_of(const struct js_mounts *mounts, const char *path, size_t len);
 
 /* Returns whether Linux counts, in /proc/PID/io, what processes read from and write to such a file system's storage. If

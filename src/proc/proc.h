@@ -25,29 +25,29 @@ struct js_proc {
 /* Reads it.  Returns 0, or -1: the process is gone, or hidden from us. */
 int js_proc_read(pid_t pid, struct js_proc *proc);
 
-/* When the process was started; -1: it is gone, a zombie, or hidden. */
+/* Returns when the process was started, in clock ticks; -1: it is gone, a zombie, or hidden. */
 int64_t js_proc_start(pid_t pid);
 
 /* Appends the environment that the process was started with: "NAME=value" and a NUL each.  0, or -1: hidden or gone. */
 int js_proc_environ(pid_t pid, struct js_buf *env);
 
-/* The value of NAME in such an environment, or NULL. */
+/* Returns the value of NAME in such an environment, or NULL. */
 const char *js_proc_variable(const struct js_buf *env, const char *name);
 
-/* The number behind KEY, and blanks, in the line of TEXT that begins with KEY; -1: there is none. */
+/* Returns the number behind KEY, and blanks, in the line of TEXT that begins with KEY; -1: there is none. */
 int64_t js_proc_number(const char *text, const char *key);
 
-/* A number that identifies the cgroup of the process; 0: the process is gone, or hidden. */
+/* Returns a number that identifies the cgroup of the process; 0: the process is gone, or hidden. */
 uint64_t js_proc_cgroup(pid_t pid);
 
-/* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */
+/* Writes this boot's id into TEXT (37 bytes with the NUL), or "" if the kernel does not say. */
 void js_proc_boot_id(char text[40]);
 
-/* The process table that the pids of this process are of, in TEXT: the boot's id, and in a pid namespace of its own
- * that as well; "" if the kernel does not tell. */
+/* Identifies the process table to which the pids of this process belong, in TEXT: by the boot's id, and in a pid
+ * namespace of its own by that as well; "" if the kernel does not say. */
 void js_proc_space(char text[64]);
 
-/* All process numbers, one after the other; threads are left out. */
+/* A walk through all process numbers; threads are left out. */
 struct js_proc_walk {
 	DIR *proc; /* NULL: others' processes don't show in /proc (hidepid), and each number is tried */
 	pid_t at, last;
@@ -67,7 +67,7 @@ struct js_proc_set {
 	size_t n, room;
 };
 
-/* Adds a process; -1 without memory.  Marks all descendants of marked processes.  Frees. */
+/* Adds a process; returns -1 without memory.  Marks all descendants of marked processes.  Frees the set. */
 int js_proc_set_add(struct js_proc_set *set, pid_t pid, pid_t parent, int marked);
 void js_proc_set_mark_below(struct js_proc_set *set);
 void js_proc_set_free(struct js_proc_set *set);

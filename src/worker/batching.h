@@ -21,7 +21,7 @@ struct batching_step {
 /* Updates STEP with one that took TOOK_US. */
 void batching_note_step(struct batching_step *step, int64_t took_us);
 
-/* What it depends on.  Durations in microseconds, moments as jobstack_now_us. */
+/* What the plan depends on.  Durations in microseconds, moments as jobstack_now_us. */
 struct batching {
 	int64_t now_us;
 	const struct jobstack_running *slot; /* what runs in each slot; entry 0: nothing */

@@ -30,16 +30,15 @@ void display_begin(struct display *display, const struct config *config, struct 
 /* A speaker_draw_fn. */
 int display_draw(void *display, unsigned columns, struct js_buf *text);
 
-/* The first line, when the ledger has seen the stack. */
+/* Says how much there is to do, when the ledger has first seen the stack. */
 void display_announce(struct display *display);
 
-/* An attempt failed, and the entry is DEAD, or will be tried again (of which only the first is shown, on a terminal).
- * With the mailbox's lock held. */
+/* Shows that an attempt failed, and the entry is DEAD, or will be tried again.  With the mailbox's lock held. */
 void display_failed(struct display *display, const struct jobstack_entry *entry, const struct jobstack_outcome *outcome,
 		    int dead);
 
-/* A person pressed Ctrl-C, and RUNNING commands have GRACE_US to end. */
+/* Says what follows from Ctrl-C while RUNNING commands run; AGAIN: it was pressed before. */
 void display_interrupted(const struct display *display, size_t running, int again);
 
-/* The last lines: the counts, with WHY the worker leaves ("": nothing to say), and what failed. */
+/* Says the last lines: the counts, with WHY the worker leaves ("": nothing to say), and what failed. */
 void display_summary(struct display *display, int64_t took_us, const char *why);

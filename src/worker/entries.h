@@ -7,8 +7,8 @@
 
 #include "worker/state.h"
 
-/* Around each call that may hang (worker/loop.h).  entries_end_call does not return if the worker no longer waits for
- * the call. */
+/* To be called around each call that may hang (worker/loop.h).  entries_end_call does not return if the worker no
+ * longer waits for the call. */
 void entries_begin_call(struct supervisor *s, struct slot *slot, enum call call);
 void entries_end_call(struct supervisor *s, struct slot *slot);
 
@@ -23,7 +23,8 @@ void entries_finish(struct supervisor *s, struct slot *slot, const struct js_rea
 /* Posts this outcome of the entry in SLOT, which no longer runs. */
 void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome);
 
-/* How long commands continue after the database's last answer: the lease less the time that ending them takes. */
+/* Returns how long commands continue after the database's last answer: the lease less the time that ending them takes.
+ */
 int64_t entries_outage_us(const struct config *config);
 
 /* Reads until when commands may run (s->lease_end_us).  Returns when running commands get TERM, and why in *WHY. */

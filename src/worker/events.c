@@ -57,10 +57,9 @@ struct events {
 	struct event *waiting;
 	size_t n, room;
 	int stop, busy; /* the thread has to end; it is writing */
-	/* the thread's own: */
-	int fd;	  /* of the target while lines are written, else -1 */
-	int torn; /* the last line in the target is not whole */
-	int told; /* that writing fails, once */
+	/* the thread's own: the target while lines are written, else -1; whether its last line is not whole; whether
+	 * it was said that writing fails */
+	int fd, torn, told;
 };
 
 /* An event that is dropped has a number all the same, so that its readers notice the gap. */

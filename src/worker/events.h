@@ -14,7 +14,7 @@
 
 struct events;
 
-/* Whose events they are.  The texts must live as long as the events; NULL: not known. */
+/* The worker whose events they are.  The texts must live as long as the events; NULL: not known. */
 struct events_source {
 	const char *stack, *node, *cluster, *job, *array_job, *array_task, *program;
 	struct js_packages *packages; /* NULL: they are not recorded; it must live until events_end */

@@ -31,13 +31,13 @@ struct guard {
 int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env,
 		  const struct js_budget *budget, int64_t *job_start_us, struct jobstack_error *error);
 
-/* An entry was done in US microseconds. */
+/* Notes that an entry was done in US microseconds. */
 void guard_learn(struct guard *guard, int64_t us);
 
-/* How long 95 of 100 entries take at most, by the sample; 0: not known. */
+/* Returns how long 95 of 100 entries take at most, by the sample; 0: not known. */
 int64_t guard_need_us(const struct guard *guard);
 
-/* From this moment on nothing is started any more; INT64_MAX: there is none. */
+/* Returns the moment from which on nothing is started any more; INT64_MAX: there is none. */
 int64_t guard_closes_us(const struct guard *guard);
 
 /* Returns whether the job's time is over. */

@@ -7,15 +7,15 @@
 #include "exec/program.h"
 #include "worker/config.h"
 
-/* What to do about ERROR, to be put behind it: ": ..." or "". */
+/* Returns what to do about ERROR, to be put behind its text: ": ..." or "".  Valid until the next call. */
 const char *hints_of_error(const struct config *config, const struct jobstack_error *error);
 
-/* The same, if the command could not be run for the reason WHY (see js_error_why). */
+/* Does the same if the command could not be run, for the reason WHY (see js_error_why). */
 const char *hints_of_command(const struct config *config, unsigned why);
 
 /* If the command, whose files PROGRAM has, reads the number of a job array's task: appends to OUT a line that says so,
  * and two with what to type instead. */
 void hints_of_array(const struct config *config, const struct js_program *program, struct js_buf *out);
 
-/* What of the command line is probably not as it was meant, or NULL: in a static buffer, until the next call. */
+/* Returns what of the command line is probably not as it was meant, or NULL.  Valid until the next call. */
 const char *hints_of_line(const struct config *config);

@@ -37,11 +37,10 @@ struct loop {
 	_Atomic unsigned calls; /* how many such calls there have been */
 	_Atomic int returned;	/* how many threads have returned from their call and wait for the loop */
 	_Atomic int dozing;	/* loop_run sleeps until it is woken */
-	unsigned threads;	/* that exist, in any state */
-	unsigned spares;	/* of these, the spare ones */
-	unsigned parked;	/* of these, those for which loop_run does not wait, since their call hangs */
-	unsigned numbers;	/* the number of the youngest thread */
-	int wanted;		/* a spare thread should take the loop */
+	/* how many threads there are, in any state; of these, the spare ones, and those for which loop_run does not
+	 * wait, since their call hangs; and the number of the youngest thread */
+	unsigned threads, spares, parked, numbers;
+	int wanted; /* a spare thread should take the loop */
 	int over, status;
 };
 

@@ -20,10 +20,11 @@
 /* After so many losses an entry runs with the other slots empty, so that no other entry is lost with it. */
 #define ALONE_LOSSES 2
 
-/* A batch on its way through the slots; freed when all of its entries have an outcome. */
+/* A batch on its way through the slots.  It is freed when all of its entries have an outcome. */
 struct parcel {
 	STAILQ_ENTRY(parcel) next;
 	struct jobstack_batch batch;
+	/* how many of its entries have been started or returned, from the first on; how many have no outcome yet */
 	size_t started, left;
 	int far;		     /* only one entry is left, from far behind (worker/suspicion.h) */
 	char (*refused)[REASON_MAX]; /* one per entry, why it must not run, or ""; NULL: all may run */
@@ -110,11 +111,11 @@ void mailbox_wake_supervisor(struct mailbox *box);
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 /* Returns whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
-/* A command has started or ended: how long a worker that is slow must wait. */
+/* Notes that a command has started or ended: from then on counts how long a worker that is slow must wait. */
 void mailbox_slow_down(struct mailbox *box);
-/* The next entry to start, or NULL; it counts as running from now on. */
+/* Returns the next entry to start, which counts as running from now on, or NULL. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
-/* The command in SLOT has ended. */
+/* Notes that the command in SLOT (from 0) has ended. */
 void mailbox_free_slot(struct mailbox *box, size_t slot);
 /* Returns whether ENTRY is dead after this outcome. */
 int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *entry,
@@ -129,17 +130,17 @@ void mailbox_keep_farthest(struct mailbox *box, struct parcel *parcel);
 /* Returns everything that has not been started: posts it as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
 
-/* Why ENTRY of PARCEL must not run, or NULL. */
+/* Returns why ENTRY of PARCEL must not run, or NULL. */
 const char *mailbox_refusal(const struct parcel *parcel, const struct jobstack_entry *entry);
 
 /* Without the lock: leaves, and returns everything that has not been started.  NUMBER: of an error, or 0. */
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number);
 
-/* Without the lock: the supervisor's loop begins a round, so somebody looks after the commands. */
+/* Without the lock: notes that the supervisor's loop begins a round, so somebody looks after the commands. */
 void mailbox_note_round(struct mailbox *box);
 
-/* With the lock held: whether a round began within the last LONGEST_US.  If not, the supervisor is woken, and the next
- * round wakes the ledger. */
+/* With the lock held: returns whether a round began within the last LONGEST_US.  If not, the supervisor is woken, and
+ * the next round wakes the ledger. */
 int mailbox_had_round(struct mailbox *box, int64_t longest_us);
 
 void result_free(struct result *results, size_t n);
@@ -147,7 +148,7 @@ void result_free(struct result *results, size_t n);
 /* Makes RESULT of OUTCOME, with its own copies of the texts.  Without memory the texts are left out. */
 void result_copy(struct result *result, const struct jobstack_outcome *outcome);
 
-/* Its outcome.  The texts are valid as long as the result stays where it is. */
+/* Returns RESULT's outcome.  The texts are valid as long as the result stays where it is. */
 struct jobstack_outcome result_outcome(const struct result *result);
 
 /* With the lock held: puts N results back before those that wait, and takes over their memory. */

@@ -22,6 +22,6 @@ struct orphans {
 /* Kills all orphans that exist now.  This takes up to a second. */
 void orphans_kill(struct orphans *o);
 
-/* The same after the command of SLOT has ended, while slot->pid is still set.  If that would cost a walk through /proc
- * for each of many short commands, only sets o->next_us, the moment at which it must be done. */
+/* Does the same after the command of SLOT has ended, while slot->pid is still set.  If that would cost a walk through
+ * /proc for each of many short commands, only sets o->next_us, the moment at which it must be done. */
 void orphans_kill_of(struct orphans *o, struct slot *slot);

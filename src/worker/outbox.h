@@ -57,7 +57,7 @@ void outbox_gave_up(struct outbox *outbox);
  * spool.  If the thread hangs in a file system, it is left alone (outbox->stuck). */
 size_t outbox_end(struct outbox *outbox);
 
-/* The path of the spool; NULL: there is no spool. */
+/* Returns the path of the spool; NULL: there is no spool. */
 const char *outbox_path(const struct outbox *outbox);
 
 /* After outbox_end, if the worker's lease was lost: delivers what the database still takes, and removes the spool.

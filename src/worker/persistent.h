@@ -21,28 +21,29 @@ void persistent_free(struct persistent *p);
 enum slot_start persistent_ask(struct commands *c, struct slot *slot, const struct js_template_values *values,
 			       const int own[2], struct jobstack_error *error);
 
-/* How long a process whose input or output is closed has to end before it gets TERM. */
+/* Returns how long a process whose input or output is closed has to end before it gets TERM. */
 int64_t persistent_patience_us(const struct config *config);
 
 /* Sends what the pipe takes of a request that could not be sent at once, and watches the pipe for the rest. */
 void persistent_send(struct commands *c, struct slot *slot);
 
-/* The process has closed its standard input: it gets no more entries, and if it has not read the last one, it has to
- * end soon. */
+/* To be called when the process has closed its standard input: it gets no more entries, and if it has not read the last
+ * one, it has to end soon. */
 void persistent_deaf(struct commands *c, struct slot *slot);
 
 /* Moves what was printed for the entry into its own files, and closes them.  0, or negative: it could not be kept. */
 int persistent_keep_own(struct slot *slot, struct jobstack_error *error);
 void persistent_drop_own(struct slot *slot);
 
-/* The process has to end: its standard input is closed, and at TERM_AT it gets TERM. */
+/* Has the process end: closes its standard input, and plans its TERM for TERM_AT_US. */
 void persistent_leave(struct persistent *p, int64_t term_at_us);
 
-/* What the entry that SLOT has answered has used; for a short entry nothing is measured. */
+/* Fills in what the entry used that SLOT has answered; for a short entry nothing is measured. */
 void persistent_usage(struct slot *slot, struct js_reaped *answered);
 
-/* The process ended while SLOT ran an entry: turns the usage of its whole life into that of the entry. */
+/* To be called if the process ended while SLOT ran an entry: turns the usage of its whole life into that of the entry.
+ */
 void persistent_usage_of_end(const struct slot *slot, struct js_reaped *reaped);
 
-/* The process was collected. */
+/* To be called when the process was collected. */
 void persistent_ended(struct persistent *p);

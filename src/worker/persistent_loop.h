@@ -14,7 +14,7 @@ int persistent_loop_begin(struct supervisor *s, struct jobstack_error *error);
  * with ERROR. */
 int persistent_loop_serve(struct supervisor *s, int64_t until, struct jobstack_error *error);
 
-/* The process of SLOT was collected. */
+/* Handles the end of SLOT's process, which was collected. */
 void persistent_loop_ended(struct supervisor *s, struct slot *slot, struct js_reaped *reaped);
 
 /* Sends what is due to the process of SLOT, which runs no entry, if it has to end; GOING: the worker ends.  Returns

@@ -14,10 +14,10 @@
 int recovery_connect(const struct config *config, int64_t first_us, struct jobstack **handle,
 		     struct jobstack_error *error);
 
-/* What a worker may ask Slurm when it starts. */
+/* Returns how a worker may ask Slurm by itself. */
 struct js_budget recovery_budget(const struct config *config, struct jobstack *handle);
 
-/* How a worker, whose number is SELF, watches other workers. */
+/* Returns how the worker with the number SELF watches other workers. */
 struct js_observer_options recovery_options(const struct config *config, uint64_t self);
 
 /* In a short-lived child of the keeper: recovers entries of workers that are proven dead, or asks when the job ends, as

@@ -29,5 +29,5 @@ enum slot_start slot_start(struct commands *c, struct slot *slot, struct jobstac
 /* Begins an outcome of SLOT's entry. */
 void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *outcome);
 
-/* What the templates of SLOT's entry are filled in with. */
+/* Returns what the templates are filled in with for SLOT's entry. */
 struct js_template_values slot_values(const struct commands *c, const struct slot *slot);

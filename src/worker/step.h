@@ -15,8 +15,8 @@ struct step {
 		      that is farthest behind starts */
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
-	int beat;	/* a heartbeat is due, whatever else the step does */
-	int nudged;	/* it is only a heartbeat, to read requests to kill */
+	/* a heartbeat is due, whatever else the step does; it is only a heartbeat, to read requests to kill */
+	int beat, nudged;
 	uint64_t leaps; /* how many leaps of the wall clock there had been when it was planned */
 	int after_leap; /* it is the first step after a leap */
 	/* once it has succeeded */

@@ -35,7 +35,7 @@ struct suspicion {
 /* Notes that a command on ENTRY (FAR: from far behind), which began at STARTED_US, was done or (FAILED) has failed. */
 void suspicion_note(struct suspicion *s, uint64_t entry, int far, int failed, int64_t started_us, int64_t now_us);
 
-/* How long to wait before the next start; 0: not at all.  A worker that waits claims one entry at a time. */
+/* Returns how long to wait before the next start; 0: not at all.  A worker that waits claims one entry at a time. */
 int64_t suspicion_wait_us(const struct suspicion *s);
 
 /* Returns whether the next entry is to be one from far behind. */
@@ -44,8 +44,8 @@ int suspicion_goes_far(const struct suspicion *s);
 /* Returns whether other nodes and the stack have to be looked at. */
 int suspicion_asks(const struct suspicion *s);
 
-/* What such a look finds.  OTHERS: other nodes.  BUSY: workers that may have success (suspicion_may_work).  DONE and
- * TRIED: entries of the stack that are done, and those that wait for a retry or are dead. */
+/* Notes what such a look has found.  OTHERS: other nodes.  BUSY: workers that may have success (suspicion_may_work).
+ * DONE and TRIED: entries of the stack that are done, and those that wait for a retry or are dead. */
 void suspicion_see(struct suspicion *s, unsigned others, unsigned busy, uint64_t done, uint64_t tried, int64_t now_us);
 
 /* Returns whether a worker of age AGE_US may have success: the command that it runs has run for COMMAND_US. */
