@@ -56,6 +56,7 @@ static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, con
 	to->noted_cause = w->cause;
 }
 
+/* A jobstack_worker_fn.  When the other stacks are read, those of the round's own stack are there already. */
 static int add_suspect(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct js_suspects *s = ctx;
@@ -71,6 +72,7 @@ static int add_suspect(void *ctx, const struct jobstack_worker_row *w)
 	return 0;
 }
 
+/* The ages of workers are of the moment when the rows were read; READ_US is noted before that. */
 static int read_suspects(const struct js_round *round, struct js_suspects *s)
 {
 	int status;

@@ -235,6 +235,7 @@ void js_capture_next(struct js_capture *capture)
 	}
 }
 
+/* What was moved counts as kept, so that a persistent command's next entry begins behind it. */
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
 {
 	struct js_kept kept[2];
@@ -257,6 +258,7 @@ static int open_own(const char *path)
 	return fd;
 }
 
+/* The directories above the file are made only if the first open fails, which is rare. */
 int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 {
 	const char *slash = strrchr(path, '/');

@@ -38,6 +38,7 @@ static int is_reserved_variable(const char *variable)
 	return 0;
 }
 
+/* JOBSTACK_PROCESS is the same for all entries of this worker, so it is written once. */
 int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error)
 {
 	size_t n = 0;

@@ -389,6 +389,7 @@ static int compare_packages(const void *a, const void *b)
 	return names != 0 ? names : strcmp(x->version, y->version);
 }
 
+/* FN is called with the lock held, since the texts of packages may move when one is added. */
 int js_packages_of(struct js_packages *p, uint64_t entry, uint32_t attempt, js_packages_fn *fn, void *ctx)
 {
 	const struct package *has[PACKAGES];
@@ -408,6 +409,7 @@ int js_packages_of(struct js_packages *p, uint64_t entry, uint32_t attempt, js_p
 	return a != NULL ? 0 : JOBSTACK_NOTHING;
 }
 
+/* The oldest attempt of the slot is forgotten. */
 void js_packages_start(struct js_packages *p, unsigned slot, uint64_t entry, uint32_t attempt)
 {
 	struct attempt *a;

@@ -42,6 +42,7 @@ static int name_file(struct js_packlog *log)
 	return js_packlog_path_of(log, log->number, &log->path);
 }
 
+/* Nothing is made on the disk yet: a worker whose commands print nothing leaves no file. */
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size,
 		   struct jobstack_error *error)
 {

@@ -127,6 +127,7 @@ static void add_program(const char *program, int depth, struct js_buf *out)
 	js_file_close(&fd);
 }
 
+/* Of two variables that say the same, only the first one that is set counts. */
 void js_platform_describe(const char *program, struct js_buf *out)
 {
 	static const struct {

@@ -217,6 +217,7 @@ int64_t js_program_look(struct js_program *p)
 	return now;
 }
 
+/* Versions are few, so they are searched one by one. */
 int js_program_text(struct js_program *p, int64_t version, struct js_buf *out)
 {
 	int found = -1;
@@ -346,6 +347,8 @@ static int add_code(struct js_program *p, const struct js_program_code *code, co
 	return p->fixed.failed ? js_error_memory(error) : 0;
 }
 
+/* Words of the command that are files count as part of the program: a script behind its interpreter, a configuration.
+ */
 int js_program_begin(struct js_program **program, char *const words[], size_t n, int shell, const char *cwd,
 		     const struct js_program_code *code, struct jobstack_error *error)
 {

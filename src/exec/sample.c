@@ -255,6 +255,7 @@ struct js_sampler *js_sampler_begin(size_t n)
 	return NULL;
 }
 
+/* If a read of /proc hangs, the thread is left behind with what it uses. */
 void js_sampler_end(struct js_sampler *s)
 {
 	const struct timespec t = js_clock_deadline(js_clock_mono_us() + LAST_US);

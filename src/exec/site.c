@@ -121,6 +121,7 @@ void js_site_free(struct js_site *site)
 	*site = (struct js_site){0};
 }
 
+/* The globs lie one behind the other, each with its NUL. */
 int js_site_is_public(const struct js_site *site, const char *name)
 {
 	const char *glob = site->public_packages.data, *end = glob == NULL ? NULL : glob + site->public_packages.len;

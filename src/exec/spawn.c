@@ -337,6 +337,7 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 	return js_spawn_start_fed(spawn, path, argv, envp, spawn->null, out, err);
 }
 
+/* The three files are first copied above 2 if need be, or one could be overwritten before it is copied. */
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in,
 			 int out, int err)
 {
@@ -380,6 +381,7 @@ int js_spawn_is_command(int err)
 	return 0;
 }
 
+/* ENOENT of a file that is there means that something else is missing: its interpreter or its loader. */
 int js_spawn_error(const char *program, int err, struct jobstack_error *error)
 {
 	const char *why = strerror(err);

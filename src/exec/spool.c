@@ -232,7 +232,9 @@ int js_spool_read(const void *data, size_t len, const char *name, struct js_spoo
 		return refuse_first_line(data, len, name, error);
 	at += strlen(first_line);
 	spool->outcomes = calloc(c.room, sizeof(*spool->outcomes));
-	c.text = spool->text = malloc(len); /* hexadecimal is twice as long */
+	/* there can't be more outcomes than ROOM, nor more text than the file is long: hexadecimal takes two bytes for
+	 * one */
+	c.text = spool->text = malloc(len);
 	if (spool->outcomes == NULL || spool->text == NULL)
 		status = js_error_memory(error);
 	for (; status == 0 && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL; line++, at = newline + 1) {
@@ -485,6 +487,7 @@ const char *js_spool_path(const struct js_spool_file *file)
 	return file->path.data;
 }
 
+/* FILE may be one that could not be completed. */
 void js_spool_close(struct js_spool_file *file, int remove)
 {
 	int saved = errno;

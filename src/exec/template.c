@@ -156,6 +156,7 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 		rc = parse_template(*made, words[i], error);
 		end_word(*made);
 	}
+	/* a command that names the entry nowhere gets it as its last argument */
 	if (!bare && !(*made)->named) {
 		add_placeholder(*made, &(struct js_spot){JS_PLACE_DATAPATH, 0});
 		end_word(*made);
@@ -169,6 +170,7 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 	return make_command(made, words, n, syntax, 0, error);
 }
 
+/* Bash, where it is: only with bash can each part of a pipeline count. */
 const char *js_template_usual_shell(void)
 {
 	return js_child_is_in_path("bash") ? "bash" : "/bin/sh";
@@ -248,6 +250,7 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 		add_literal(*made, "jobstack", strlen("jobstack"));
 		end_word(*made);
 	}
+	/* these words become the parameters ${1}, ${2}... of the script */
 	for (size_t i = 0; rc == 0 && script.places[i].place != JS_PLACE_NONE; i++) {
 		if (!bare || script.places[i].place == JS_PLACE_SLOT)
 			add_placeholder(*made, &script.places[i]);
@@ -315,6 +318,7 @@ void js_template_free(struct js_template *made)
 	free(made);
 }
 
+/* A name is copied byte for byte: nothing here knows of quotes or encodings. */
 int js_template_text(const struct js_template *made, const struct js_template_values *values, struct js_buf *out)
 {
 	for (size_t i = 0; i < made->pieces_n; i++) {
@@ -404,6 +408,7 @@ static int parse_hex_digit(char c)
 				      : -1;
 }
 
+/* A NUL can't separate fields, since names have none. */
 int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error)
 {
 	static const char letters[] = "tnr\\", meant[] = "\t\n\r\\";

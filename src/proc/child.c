@@ -361,6 +361,7 @@ static int await_end(struct running *r, int64_t limit_us, int *status)
 	return told != 0;
 }
 
+/* OUT and ERR may be one buffer: then both streams share a pipe, and what is printed keeps its order. */
 int js_child_run(const struct js_child *child, struct js_buf *out, struct js_buf *err, int64_t limit_us, int *status,
 		 struct jobstack_error *error)
 {
@@ -426,6 +427,8 @@ const char *js_child_program_dir(void)
 	return dirname(path);
 }
 
+/* An installed tree may be moved as a whole, so the directory beside this program comes first; a build tree has only
+ * its source. */
 const char *js_child_data_dir(const char *name, const char *installed, const char *source)
 {
 	static char path[PATH_MAX + 64];

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The number is a hash, so that all workers give a file system the same number. */
 static int add_mount(struct js_mounts *m, const struct mntent *entry)
 {
 	struct js_mount mount = {.point = strdup(entry->mnt_dir), .type = strdup(entry->mnt_type)};
@@ -30,6 +31,7 @@ static int add_mount(struct js_mounts *m, const struct mntent *entry)
 	return 0;
 }
 
+/* The table is read once, when the worker starts: reading it touches no file system. */
 int js_mounts_read(struct js_mounts *m, const char *file)
 {
 	FILE *table = setmntent(file, "re");

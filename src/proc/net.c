@@ -140,6 +140,7 @@ int js_net_port_free(const struct js_net *net, unsigned port)
 	return 1;
 }
 
+/* Ports are tried at random, so that two servers that start at once hardly choose the same one. */
 int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack_error *error)
 {
 	uint32_t random;
@@ -222,6 +223,7 @@ static int connect_until(int fd, const struct addrinfo *a, int64_t until_us)
 		       : -1;
 }
 
+/* The resolver may wait longer than LIMIT_US; all else does not. */
 int js_net_greet(const char *host, unsigned port, int64_t limit_us, char version[JS_NET_VERSION])
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;

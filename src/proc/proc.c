@@ -75,6 +75,7 @@ int js_proc_environ(pid_t pid, struct js_buf *env)
 	return read_proc_file(pid, "environ", env);
 }
 
+/* The first of two variables with the same name counts, as in getenv. */
 const char *js_proc_variable(const struct js_buf *env, const char *name)
 {
 	size_t len = strlen(name);
@@ -136,6 +137,8 @@ void js_proc_space(char text[64])
 
 /* ------------------------------------------------------------------------------------------------ all processes */
 
+/* hidepid hides other users' processes from /proc, but not from signals.  Process 1 is root's, so it shows whether
+ * /proc hides. */
 int js_proc_walk_begin(struct js_proc_walk *walk, int hidden)
 {
 	struct js_buf max = {0};

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* The two paths may be different names of one directory, so it is the inodes that are compared. */
 void claimed_check_directory(struct database *db, struct claimed_directory *dir, const char *stack)
 {
 	struct stat a, b;

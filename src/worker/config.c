@@ -72,6 +72,7 @@ static int set_defer_match(struct config *c, const struct js_opt *o, const char 
 			    "--defer-match takes a POSIX extended regular expression, not \"%.400s\": %s", arg, why);
 }
 
+/* How the templates are read, once all options are known. */
 static struct js_template_syntax syntax_of(const struct config *c)
 {
 	return (struct js_template_syntax){.repl = c->replace,
@@ -98,6 +99,8 @@ struct later {
 #define A_SIZE(least) "a size of at least " #least " bytes, such as 512K, 16M or 2G, or the word none"
 #define A_FILE "the name of a file, such as out/{#}"
 
+/* Takes the option KEY with its argument.  Most options only put a checked value somewhere, which the table says. Those
+ * with a case below may be repeated, or have an argument with a language of its own. */
 static int set_option(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
 {
 	const struct {

@@ -211,6 +211,7 @@ int display_draw(void *ctx, unsigned columns, struct js_buf *text)
 
 /* ------------------------------------------------------------------------------------------------------- the lines */
 
+/* Only the ledger calls this, after a look at the stack, so SIGHT does not change meanwhile. */
 void display_announce(struct display *d)
 {
 	const struct sight *sight = &d->box->sight;
@@ -271,6 +272,7 @@ void display_interrupted(const struct display *d, size_t running, int again)
 		speaker_say("nothing is lost: the same command line continues");
 }
 
+/* Under `jobstack run` that command prints the summary, so here only what it can't know is said. */
 void display_summary(struct display *d, int64_t took_us, const char *why)
 {
 	const struct mailbox *b = d->box;

@@ -286,6 +286,7 @@ static void *events_main(void *ctx)
 
 /* ------------------------------------------------------------------------------------------------------ its life */
 
+/* SOURCE is copied; its texts belong to the caller, who must keep them until events_end. */
 struct events *events_begin(const char *target, const struct events_source *source, struct jobstack_error *error)
 {
 	struct events *e = calloc(1, sizeof(*e));
@@ -311,6 +312,7 @@ struct events *events_begin(const char *target, const struct events_source *sour
 	return NULL;
 }
 
+/* If the file system hangs, the thread stays, and so does what it uses. */
 void events_end(struct events *e)
 {
 	struct timespec until = js_clock_deadline(jobstack_now_us() + END_US);

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* The condition variable goes by the monotonic clock, so that a wall clock that is set delays no heartbeat. */
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error)
 {
 	memset(box, 0, sizeof(*box));
@@ -133,6 +134,7 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 	mailbox_wake_supervisor(box);
 }
 
+/* Parcels are in the order of claims, so entries start in the order in which they were popped. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 {
 	for (struct parcel *p = STAILQ_FIRST(&box->parcels); p != NULL; p = STAILQ_NEXT(p, next))
@@ -304,6 +306,7 @@ void mailbox_give_back(struct mailbox *box)
 	mailbox_wake_ledger(box);
 }
 
+/* NUMBER belongs to the reason, so it is kept only if this reason became that of the worker. */
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number)
 {
 	enum leaving before;

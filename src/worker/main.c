@@ -158,6 +158,8 @@ static int be_kept(struct run *r, int argc, char **argv, struct jobstack_error *
 	return status;
 }
 
+/* Only the options are read before the keeper is made: it must stay small, and shares nothing with the worker but the
+ * page. */
 int main(int argc, char **argv)
 {
 	static struct run run; /* large */

@@ -202,6 +202,7 @@ static void defer_if_matched(const struct config *config, const struct slot *slo
 	if (config->defer_match == NULL || o->verdict != JOBSTACK_FAILED || slot->ending != ENDING_NOT ||
 	    slot->killed[0] != '\0')
 		return;
+	/* first the answer of a persistent command (2), then stderr (1), then stdout (0) */
 	for (int which = answer != NULL ? 2 : 1; which >= 0 && !matched; which--) {
 		size_t n = which == 2 ? (size_t)snprintf(text, sizeof(text), "%s", answer->message)
 				      : tail_of_stream(slot, which, text);

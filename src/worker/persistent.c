@@ -36,6 +36,7 @@ void persistent_free(struct persistent *p)
 	free(p);
 }
 
+/* Five descriptors per slot, and some for the rest of the worker. */
 void persistent_raise_files(unsigned slots)
 {
 	const rlim_t need = 5 * (rlim_t)slots + 64;
@@ -157,6 +158,8 @@ void persistent_drop_own(struct slot *slot)
 		js_file_close(&slot->persistent->own[i]);
 }
 
+/* The entry's own files are closed in any case.  A write to the captured file that failed while the process was
+ * printing is reported here, since the output is only now said to be kept. */
 int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
 {
 	struct persistent *p = slot->persistent;

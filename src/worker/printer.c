@@ -24,6 +24,7 @@
 #define NOT_HELD SIZE_MAX
 #define JOBLOG_HEAD "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 
+/* The head of the --joblog file is written once, by whoever finds it empty. */
 int printer_begin(struct printer *p, const struct config *config, struct mailbox *box, const char *dir,
 		  const char *node, struct jobstack_error *error)
 {
@@ -127,6 +128,7 @@ static size_t find_held(const struct printer *p, uint64_t entry)
 	return NOT_HELD;
 }
 
+/* An entry that is tried again keeps its first place in the order. */
 void printer_start(struct printer *p, const struct jobstack_entry *entry)
 {
 	int known = p->n > p->first && p->held[p->n - 1].entry == entry->entry;
@@ -265,6 +267,8 @@ int printer_print(struct printer *p, const struct jobstack_entry *entry, const s
 	return status;
 }
 
+/* The lock is only tried: a thread that hangs in a write to standard output has it, and must not stop the end of the
+ * worker. */
 void printer_end(struct printer *p)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -291,6 +295,7 @@ void printer_end(struct printer *p)
 
 /* -------------------------------------------------------------------------------------------------------- --joblog */
 
+/* The columns are those of GNU parallel, so its users' scripts can read the file. */
 void printer_log(struct printer *p, const struct jobstack_entry *entry, const struct jobstack_outcome *o,
 		 int64_t wall_us, int64_t out, char *const *argv)
 {

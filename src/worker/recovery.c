@@ -22,6 +22,8 @@
 #define PATIENCE_US (10 * JS_SECOND_US)
 #define CROWD_US (600 * JS_SECOND_US) /* while the server has no free connection */
 
+/* A worker waits long for its first connection, since the server may just be starting; later, each call waits for a
+ * while. */
 int recovery_connect(const struct config *config, int64_t first_us, struct jobstack **handle,
 		     struct jobstack_error *error)
 {
@@ -39,6 +41,7 @@ int recovery_connect(const struct config *config, int64_t first_us, struct jobst
 
 /* ------------------------------------------------------------------------------------------------ other workers */
 
+/* Prints what became of another worker, if somebody wants to know; an observer's callback. */
 static void print_case(void *ctx, const struct js_observer_case *found)
 {
 	const struct config *config = ctx;
@@ -85,6 +88,8 @@ static int find_job_end(const struct config *config, struct keeper_page *page, s
 	return 0;
 }
 
+/* A look does one of two things, as the page says: a worker that asks for both gets the end of the job first, and asks
+ * again. */
 int recovery_look(const struct config *config, struct keeper_page *page)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -172,6 +177,7 @@ static void requeue_killed(struct killed *k)
 			    k->requeued == 1 ? "entry was" : "entries were");
 }
 
+/* What can't be killed, usually in state D, may still write: then nothing is recovered here. */
 void recovery_of_killed(const struct config *config, const struct keeper_page *page, const struct keeper_end *end)
 {
 	struct killed k = {.config = config, .page = page};

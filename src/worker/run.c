@@ -35,6 +35,7 @@
 
 /* -------------------------------------------------------------------------------------------------- preparation */
 
+/* Where the output of commands is captured: $TMPDIR if it is there, else /tmp. */
 static const char *temporary_directory(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -72,6 +73,7 @@ static int check_log_dir(const struct run *r, struct jobstack_error *error)
 		r->log_dir, strerror(errno));
 }
 
+/* Enters --chdir, if it was given, and notes the directory in which the commands run. */
 static int enter_run_directory(struct run *r, struct jobstack_error *error)
 {
 	const char *dir = r->config.chdir;
@@ -105,6 +107,7 @@ static void choose_slots(struct run *r)
 		persistent_raise_files(r->slots_n);
 }
 
+/* Finds out when the Slurm job ends.  Without an answer the worker works all the same, and says what may happen. */
 static void ask_job_end(struct run *r)
 {
 	const struct js_budget budget = recovery_budget(&r->config, r->handle);
@@ -184,6 +187,8 @@ static int refuse_array_script(const struct run *r, struct jobstack_error *error
 					   "nothing was run: end your command line as in one of the two lines above");
 }
 
+/* The order: who this is, which names the log; then the directory, in which everything else is looked for; then whether
+ * the command can run; and only then what needs memory and files. */
 int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
@@ -202,6 +207,7 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	return 0;
 }
 
+/* NULL and zeroes are harmless everywhere, so this also frees what was only partly prepared. */
 void run_free(struct run *r)
 {
 	jobstack_free(r->handle);
@@ -218,6 +224,7 @@ void run_free(struct run *r)
 
 /* ----------------------------------------------------------------------------------------------------- the work */
 
+/* --verbose: says who this worker is, and how long it can go on without the database. */
 static void announce_worker(const struct run *r)
 {
 	char lease[64], outage[64], end[64] = "";
@@ -327,6 +334,7 @@ static void connect_threads(struct run *r)
 		r->keeper.page->deadline_us = r->box.deadline_us;
 	jobstack_worker_token(l->db.worker, r->keeper.page->token);
 	r->keeper.page->lease_us = r->config.lease_us;
+	/* last: from now on the keeper recovers the entries of a worker that was killed */
 	r->keeper.page->worker = s->commands.worker;
 }
 
@@ -415,6 +423,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	events_end(r->ledger.events);
 	if (!supervisor_hangs(&r->supervisor))
 		js_packages_end(r->supervisor.commands.packages);
+	/* The commands have ended.  From here on things may take long: printing, and the disk under the spool. */
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
@@ -498,6 +507,7 @@ static int choose_exit_status(const struct run *r)
 	}
 }
 
+/* A stack that fails everywhere is paused first, since the reason says so. */
 static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;

@@ -74,6 +74,7 @@ static int search_list(struct search *s, uint64_t pushed, struct jobstack *handl
 	const char *stack = s->config->stack;
 	int status = 0;
 
+	/* a table for all names if it is not too large, else as many passes as it takes */
 	for (s->places = 1024; s->places < SEEN_MAX && s->places < 2 * pushed; s->places *= 2)
 		;
 	s->passes = pushed / (SEEN_MAX / 4 * 3) + 1;
@@ -116,12 +117,15 @@ static int refuse_pair(const struct search *s, const char *option, const char *s
 	return error->code;
 }
 
+/* Reads how many entries were ever pushed; a jobstack_status_fn. */
 static int read_pushed(void *ctx, const struct jobstack_status *status)
 {
 	*(uint64_t *)ctx = status->pushed;
 	return 0;
 }
 
+/* Only hashes are compared, so that any number of names fits into the table; two texts with one hash count as the same.
+ */
 int same_files_check(const struct config *config, struct jobstack *handle, struct jobstack_error *error)
 {
 	static const char *const option[] = {"output", "error", "creates"};

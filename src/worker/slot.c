@@ -120,6 +120,7 @@ static enum slot_start start_command(struct commands *c, struct slot *slot, cons
 	js_packages_start(c->packages, slot->number - 1, values->entry, values->attempt);
 	pid = js_spawn_start(c->spawn, c->program.len > 0 ? c->program.data : NULL, argv, envp,
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
+	/* the arguments are the entry's name and the command: no other worker could start it */
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
 		outcome->cause = JOBSTACK_CAUSE_START;

@@ -47,6 +47,7 @@ static struct {
 
 /* ---------------------------------------------------------------------------------------------------- the picture */
 
+/* Draws the picture.  DRAW is called without the lock, since it takes the mailbox's. */
 static void draw_picture(void)
 {
 	struct js_buf text = {0};
@@ -85,6 +86,7 @@ static int draw_in_time(void)
 	return (int)((picture.next_us - now) / 1000);
 }
 
+/* Whoever writes to the terminal itself hides the picture first, or the picture would be drawn into its text. */
 int speaker_hide(int hide)
 {
 	(void)pthread_mutex_lock(&picture.lock);
@@ -137,6 +139,7 @@ static void *write_lines(void *unused)
 	return unused;
 }
 
+/* Without a pipe or a thread, lines are written by whoever says them. */
 void speaker_begin(const char *who, speaker_draw_fn *draw, void *ctx)
 {
 	name = who;

@@ -21,6 +21,8 @@
 #define BEGIN_US (10 * JS_SECOND_US) /* for this long, workers on other nodes are assumed to succeed */
 #define FIRST 20		     /* with fewer failures in a row the stack is never paused */
 
+/* A success ends the run of failures: all that is known of it is forgotten, which is everything from N on in the
+ * struct.  An entry that fails again counts once, so that a few bad entries never look like many. */
 void suspicion_note(struct suspicion *s, uint64_t entry, int far, int failed, int64_t started_us, int64_t now_us)
 {
 	if (!failed) {
@@ -42,11 +44,13 @@ void suspicion_note(struct suspicion *s, uint64_t entry, int far, int failed, in
 	s->far += far != 0;
 }
 
+/* Only when nobody succeeds: then it has to be found out whether a block of files is bad or the command. */
 int suspicion_goes_far(const struct suspicion *s)
 {
 	return s->looked && !s->works && s->n >= FAR && s->far < FAR;
 }
 
+/* Returns whether other nodes work on the stack, as far as is known: before the first look there may be some. */
 static int has_others(const struct suspicion *s)
 {
 	return !s->looked || s->others > 0;
@@ -97,11 +101,13 @@ int suspicion_may_work(const struct suspicion *s, int64_t age_us, int64_t comman
 	return command_us > 0 && 4 * command_us > (age_us < run_us ? age_us : run_us);
 }
 
+/* Without other nodes nobody could do the entry better, so its failure counts. */
 int suspicion_spares(const struct suspicion *s, int sure)
 {
 	return suspicion_asks(s) && has_others(s) && (s->looked || !sure);
 }
 
+/* An entry that failed on two other nodes is bad itself.  With fewer nodes than that, all others must have failed. */
 int suspicion_costs(const struct suspicion *s, unsigned nodes)
 {
 	return nodes >= 2 || nodes >= s->others;
@@ -121,6 +127,12 @@ int suspicion_is_bad(struct suspicion *s, unsigned found, unsigned failed, int64
 	return s->confirmed >= CONFIRMED;
 }
 
+/* The stack is paused if nobody works with success, at least FIRST entries failed in a row, and one of these holds:
+ *
+ *   the run is as long as the longest block of bad entries that is tolerated
+ *   nothing was done since the first look, and as many more entries wait for a retry or are dead
+ *   nothing was done since the first look, this worker never had success, and FAR entries from far behind failed,
+ *   too, or twice as many failed as are left */
 int suspicion_is_hopeless(const struct suspicion *s, uint64_t ready)
 {
 	int none_done = s->done == s->done_first; /* since the first look */
