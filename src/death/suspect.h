@@ -96,5 +96,5 @@ js_death_proof_fn js_death_by_slurm;   /* what Slurm says */
 
 /* Returns whether a command of the silent SUSPECT still runs in the process table that we see.  If it does, RUNS_HERE
  * and HINT say so.  Returns 0 also if that can't be seen, and 1 also if js_death_by_process can say more: the worker's
- * process is gone, and this user may end its commands. Reads the process table once, and waits for nothing. */
+ * process is gone, and this user may end its commands.  Reads the process table once, and waits for nothing. */
 int js_observer_runs_here(struct js_suspect *suspect);

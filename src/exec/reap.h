@@ -57,5 +57,5 @@ void js_reap_oom_look(struct js_reap_oom *oom);
 
 /* Returns whether the command was probably killed because memory ran out.  To be asked, once per command, of those that
  * ended by SIGKILL, or with exit status 137 (a shell reports a killed child so), if the caller has not sent that KILL
- * itself. It reads the counter, and returns 1 if that rose since the last look. */
+ * itself.  It reads the counter, and returns 1 if that rose since the last look. */
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped);

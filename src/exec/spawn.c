@@ -35,8 +35,7 @@ struct js_spawn {
 	int *given;		       /* the descriptors above 2 that we were started with, for js_child_shut */
 };
 
-#ifdef __SANITIZE_THREAD__ /* ThreadSanitizer turns vfork into fork, and what the child notes in our memory would be   \
-			      lost */
+#ifdef __SANITIZE_THREAD__ /* it turns vfork into fork, and what the child notes in our memory would be lost */
 pid_t __vfork(void);
 #define vfork __vfork
 #define OF_CHILD __attribute__((no_sanitize_thread)) /* its notes of calls would grow by one that never returns */

@@ -8,7 +8,7 @@
  *
  * Where a separator is given (--colsep, a string of one byte or more) a datapath has fields: {1} is the first, {1/},
  * {1//}, {1.} and {1/.} what these are of {}, {2} the second and so on, up to {999}; {} stays the whole.  A field may
- * be empty. Without a separator {1} is {}, and {2} is refused; but with -I alone both are text.
+ * be empty.  Without a separator {1} is {}, and {2} is refused; but with -I alone both are text.
  *
  * They may stand inside a word, and several times.  A command in which none for the name or a field stands gets the
  * datapath as its last argument.  Names are passed byte for byte: one that begins with '-' stays so (a command
@@ -37,7 +37,8 @@ int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_
 struct js_template;
 
 /* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  Nothing of the arguments is
- * kept. Returns 0, or JOBSTACK_EUSAGE: no command, an empty program, an empty word for {}, a field without a separator.
+ * kept.  Returns 0, or JOBSTACK_EUSAGE: no command, an empty program, an empty word for {}, a field without a
+ * separator.
  */
 int js_template_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, struct jobstack_error *error);

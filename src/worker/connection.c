@@ -64,7 +64,7 @@ static void note_cut(struct connection *c)
 }
 
 /* The first call after a step only asks whether the server's connections are nearly all in use, and whether this one
- * stays. A later one closes a connection that does not stay. */
+ * stays.  A later one closes a connection that does not stay. */
 int connection_check(struct connection *c)
 {
 	int stayed = c->stays, status = JOBSTACK_NOTHING;

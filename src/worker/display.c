@@ -160,7 +160,7 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 		js_buf_printf(out, ", %" PRIu64 " to retry", f->sight.idle.waiting);
 	if (rate > 0)
 		js_buf_printf(out, ", %s", show_rate(rate, " files").text);
-	/* What is left has begun and takes longer than the others did: nobody knows how long. If nothing can run now,
+	/* What is left has begun and takes longer than the others did: nobody knows how long.  If nothing can run now,
 	 * the second line says what it waits for. */
 	if (left > 0 && f->sight.idle.pushers == 0 && f->running + f->sight.idle.ready > 0 &&
 	    (f->all - ended > f->running + f->sight.idle.waiting || f->since_us == 0 || now - f->since_us < LONG_US))

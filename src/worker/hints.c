@@ -78,7 +78,7 @@ static const char *const interpreters[] = {"sh",      "bash",	    "dash",   "ksh
 					   "python3", "perl",	    "ruby",   "Rscript", "R",	"julia",
 					   "octave",  "octave-cli", "matlab", NULL};
 
-/* The interpreter that gets a datapath in its code, as in python3 -c '...{}...'; NULL: there is none. */
+/* Returns the interpreter that gets a datapath in its code, as in python3 -c '...{}...'; or NULL. */
 static const char *name_in_code(const struct config *c)
 {
 	static const char *const begins[] = {"-c", "-lc", "-ec", "-ic", "-e", "-E", "-r", "-batch", "--eval", NULL};

@@ -84,7 +84,7 @@ static int forward_until_exit(pid_t keeper, const sigset_t *set)
 }
 
 /* If this process has children, starts another process to become the keeper, since the keeper kills all that is below
- * it. If this process is killed, so is the keeper, and with it the worker.  Returns as keeper_split does. */
+ * it.  If this process is killed, so is the keeper, and with it the worker.  Returns as keeper_split does. */
 static int leave_children(const sigset_t *set, int *status, struct jobstack_error *error)
 {
 	pid_t parent = getpid(), keeper;

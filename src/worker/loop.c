@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * * Threads for one loop.  Promises: one thread at a time runs the loop; a call that hangs holds it up for at most two
+ * Threads for one loop.  Promises: one thread at a time runs the loop; a call that hangs holds it up for at most two
  * ticks; while nothing is called, nobody wakes.
  *
  * No thread of the loop ends before the loop does: the kernel would kill the commands that it has started

@@ -156,17 +156,17 @@ void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct mailbox *box = n->db->box;
 	struct suspicion run = read_suspicion(box), *now = &box->suspicion;
-	struct other_workers crew = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
+	struct other_workers seen = {.run = &run, .own = n->node, .now_us = jobstack_now_us()};
 	char why[400];
 	int bad, same;
 
 	if (!suspicion_asks(&run) ||
-	    jobstack_workers(n->db->handle, n->db->config->stack, note_worker, &crew, &error) != 0 ||
-	    crew.nodes.len == 0) {
-		js_buf_free(&crew.nodes);
+	    jobstack_workers(n->db->handle, n->db->config->stack, note_worker, &seen, &error) != 0 ||
+	    seen.nodes.len == 0) {
+		js_buf_free(&seen.nodes);
 		return;
 	}
-	suspicion_see(&run, crew.others, crew.busy, idle->done, idle->waiting + idle->dead, crew.now_us);
+	suspicion_see(&run, seen.others, seen.busy, idle->done, idle->waiting + idle->dead, seen.now_us);
 	bad = run.others > 0 && is_bad(n, &run, why, sizeof(why));
 	(void)pthread_mutex_lock(&box->lock);
 	same = now->n >= run.n && now->since_us == run.since_us; /* there was no success meanwhile */
@@ -183,8 +183,9 @@ void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 		neighbours_leave(n, why);
 	else if (same && suspicion_is_hopeless(&run, idle->ready + idle->running)) {
 		(void)snprintf(why, sizeof(why), "the last %u entries failed, and no worker succeeds on %.*s%s", run.n,
-			       (int)(crew.nodes.len > 104 ? 100 : crew.nodes.len - 4), crew.nodes.data + 2, n->failure);
+			       (int)(seen.nodes.len > 104 ? 100 : seen.nodes.len - 4), seen.nodes.data + 2,
+			       n->failure);
 		mailbox_stop(box, LEAVE_PAUSING, why, 0);
 	}
-	js_buf_free(&crew.nodes);
+	js_buf_free(&seen.nodes);
 }

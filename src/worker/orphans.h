@@ -16,7 +16,7 @@ struct orphans {
 	/* its own */
 	int64_t looked_us;  /* when they were last looked for */
 	int64_t next_us;    /* when they must be looked for again; 0: no need */
-	int64_t unknown_us; /* since when there is a process of which nobody can tell whose it is; 0: there is none */
+	int64_t unknown_us; /* since when there is a process that does not show where it comes from; 0: all do */
 };
 
 /* Kills all orphans that exist now.  This takes up to a second. */

@@ -223,7 +223,7 @@ static void defer_if_matched(const struct config *config, const struct slot *slo
 }
 
 /* Notes on which file system the datapath is.  Not every file system counts what is read from storage and written to
- * it. On one that does not, a zero becomes "not known". */
+ * it.  On one that does not, a zero becomes "not known". */
 static void note_mount(const struct commands *c, const struct slot *slot, struct jobstack_outcome *o)
 {
 	const struct jobstack_entry *e = slot->entry;

@@ -195,7 +195,7 @@ int persistent_loop_serve(struct supervisor *s, int64_t until, struct jobstack_e
 
 /* The process of SLOT has ended.  What it has said before is read first: an answer to the entry counts.  If there is
  * none, and the process, which has answered before, had read nothing of the request, the entry never began and is
- * returned. In all other cases the entry ended with the process. */
+ * returned.  In all other cases the entry ended with the process. */
 void persistent_loop_ended(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
 	struct persistent *p = slot->persistent;

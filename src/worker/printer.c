@@ -148,7 +148,7 @@ void printer_skip(struct printer *p, const struct jobstack_entry *entry)
 }
 
 /* Holds what ENTRY has printed until its place in the order is reached.  What an earlier attempt has printed is
- * forgotten. OVER: the entry will print nothing more.  If it can't be written, the file is cut back to what it was. */
+ * forgotten.  OVER: the entry will print nothing more.  If it can't be written, the file is cut back to what it was. */
 static int hold_output(struct printer *p, size_t i, const struct jobstack_entry *entry, const struct js_kept kept[2],
 		       int over, struct jobstack_error *error)
 {
@@ -229,7 +229,7 @@ static int print_next(struct printer *p, int all, struct jobstack_error *error)
 }
 
 /* Prints what ENTRY has printed if it is the first in the order and will print nothing more, or if it has no place
- * there. Otherwise holds it. */
+ * there.  Otherwise holds it. */
 static int print_in_order(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
 			  const struct jobstack_outcome *o, struct jobstack_error *error)
 {

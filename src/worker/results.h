@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The files that commands write themselves: whether the result that --creates names is there, and whether a disk is
- * full. All of this touches files, so it may hang.
+ * full.  All of this touches files, so it may hang.
  */
 #pragma once
 

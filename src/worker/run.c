@@ -545,7 +545,7 @@ static void check_node(const struct run *r, char *why, size_t size)
 	js_buf_free(&text);
 }
 
-/* The order matters.  What may take long comes before signals are blocked, so that TERM just ends it. The speaker's
+/* The order matters.  What may take long comes before signals are blocked, so that TERM just ends it.  The speaker's
  * thread begins after that, since threads inherit the mask.  The keeper gets the worker's number last: from then on it
  * recovers the entries if the worker is killed. */
 int run_work(struct run *r, struct jobstack_error *error)

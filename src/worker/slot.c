@@ -170,7 +170,7 @@ static int has_fields(const struct config *config, struct slot *slot, struct job
 }
 
 /* What needs no process comes first: a request to kill the entry, a refusal, missing fields, a result that is there
- * already. The entry's own files are opened before the command starts, so that a full disk or a wrong path costs no
+ * already.  The entry's own files are opened before the command starts, so that a full disk or a wrong path costs no
  * attempt. */
 enum slot_start slot_start(struct commands *c, struct slot *slot, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error)

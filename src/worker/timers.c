@@ -144,7 +144,7 @@ static void terminate_command(struct slot *slot, enum ending why, int64_t kill_a
 
 /* Sends TERM or KILL to a running command when it is due.  The earliest of four reasons counts: a request to kill it,
  * its timeout, a persistent command that does not answer any more, and the end of the worker (STOP_US, because of
- * STOP_WHY). KILL follows after the grace, but not later than Slurm's KILL or the lease's end.  Returns when the next
+ * STOP_WHY).  KILL follows after the grace, but not later than Slurm's KILL or the lease's end.  Returns when the next
  * is due. */
 static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_t now, int64_t stop_us,
 				 enum ending stop_why)
@@ -236,7 +236,7 @@ static int read_mailbox(struct supervisor *s)
 }
 
 /* What keeps a slot busy decides what can be due for it: a call, a running command, or a persistent process without an
- * entry. During CALL_START and CALL_KEEP there is no process that may be signalled. */
+ * entry.  During CALL_START and CALL_KEEP there is no process that may be signalled. */
 int64_t timers_run(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, lease_stop, stop;
