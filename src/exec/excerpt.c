@@ -145,27 +145,7 @@ int64_t js_kept_len(const struct js_kept *k)
 	return k->head + (int64_t)k->mark_len + k->tail;
 }
 
-/* Reads LEN bytes at AT to *TO, which is moved on.  Returns 0; 1: the file is shorter; -1 with errno. */
-static int read_part(const struct js_kept *k, int64_t at, int64_t len, char **to)
-{
-	int64_t n = read_bytes(k->fd, at, *to, (size_t)len);
-
-	*to += n > 0 ? n : 0;
-	return n == len ? 0 : n < 0 ? -1 : 1;
-}
-
-int js_kept_read(const struct js_kept *k, char *to)
-{
-	int rc = k->head > 0 ? read_part(k, k->head_at, k->head, &to) : 0;
-
-	if (rc == 0 && k->mark_len > 0) {
-		memcpy(to, k->mark, k->mark_len);
-		to += k->mark_len;
-	}
-	return rc == 0 && k->tail > 0 ? read_part(k, k->tail_at, k->tail, &to) : rc;
-}
-
-/* Copies LEN bytes from FROM to OUT.  Returns as read_part does. */
+/* Copies LEN bytes from FROM to OUT.  Returns 0; 1: the file is shorter; -1 with errno. */
 static int copy_part(const struct js_kept *k, int64_t from, int64_t len, int out, int64_t *at)
 {
 	int64_t n = len > 0 ? copy_bytes(k->fd, from, len, out, at) : 0;

@@ -28,15 +28,14 @@ int js_kept_choose(struct js_kept *kept, int fd, int64_t from, int64_t len, int6
 /* Returns how long that is. */
 int64_t js_kept_len(const struct js_kept *kept);
 
-/* Reads all of it into TO; or writes it to OUT, waiting if OUT does not block: at *AT, which is moved on, or where OUT
- * stands if AT is NULL.  Return 0; 1 if the file has become shorter meanwhile; -1 with errno. */
-int js_kept_read(const struct js_kept *kept, char *to);
+/* Writes all of it to OUT, waiting if OUT does not block: at *AT, which is moved on, or where OUT stands if AT is NULL.
+ * Returns 0; 1 if the file has become shorter meanwhile; -1 with errno. */
 int js_kept_copy(const struct js_kept *kept, int out, int64_t *at);
 
-/* Calls FN with each block of it; FN returns 0 to go on.  Results as js_kept_read, and -1 if FN did not return 0. */
+/* Calls FN with each block of it; FN returns 0 to go on.  Results as js_kept_copy, and -1 if FN did not return 0. */
 int js_kept_each(const struct js_kept *kept, int (*fn)(void *ctx, const char *text, size_t len), void *ctx);
 
-/* Reads the last byte of what js_kept_read would give into *LAST.  Results as there; there must be one. */
+/* Reads the last byte of it into *LAST.  Results as there; there must be one. */
 int js_kept_last(const struct js_kept *kept, char *last);
 
 /* Reads the end of the stream, at most JS_KEPT_TAIL bytes, from the beginning of a line if one begins there.  Returns

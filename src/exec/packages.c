@@ -78,23 +78,15 @@ struct js_packages {
 
 /* ----------------------------------------------------------------------------------------------- distributions */
 
-/* Returns the package's number, or package_n if it is not known yet. */
-static unsigned find_package(struct js_packages *p, const char *name, const char *version)
+/* Returns the package's number, which is new if need be; PACKAGES: there can be no more, or no memory. */
+static unsigned add_package(struct js_packages *p, const char *name, const char *version)
 {
+	struct package added = {.name = NULL};
 	unsigned i = 0;
 
 	while (i < p->package_n &&
 	       (strcmp(p->package[i].name, name) != 0 || strcmp(p->package[i].version, version) != 0))
 		i++;
-	return i;
-}
-
-/* Returns the package's number, which is new if need be; PACKAGES: there can be no more, or no memory. */
-static unsigned add_package(struct js_packages *p, const char *name, const char *version)
-{
-	unsigned i = find_package(p, name, version);
-	struct package added = {.name = NULL};
-
 	if (i < p->package_n || i == PACKAGES)
 		return i;
 	added.name = strdup(name);

@@ -130,27 +130,30 @@ static void add_header(struct js_buf *text, const struct js_template_values *val
 	js_buf_char(text, '\n');
 }
 
+/* For js_kept_each: appends output to the text in CTX. */
+static int add_output(void *ctx, const char *text, size_t len)
+{
+	struct js_buf *to = ctx;
+
+	js_buf_add(to, text, len);
+	return to->failed ? -1 : 0;
+}
+
 /* Writes the header, which is in log->text, and the output after it, from log->end on.  Returns 0 and the new end in
  * *AT; 1 if a file became shorter meanwhile; -1 with errno. */
 static int write_small(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
-	for (int i = 0; i < 2; i++) {
-		char *to = js_buf_room(&log->text, (size_t)js_kept_len(&kept[i]));
+	int rc = 0;
 
-		if (to == NULL) {
-			errno = ENOMEM;
-			return -1;
-		}
-		JS_TRY(js_kept_read(&kept[i], to));
-		log->text.len += (size_t)js_kept_len(&kept[i]);
-	}
-	if (log->text.data[log->text.len - 1] != '\n')
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = js_kept_each(&kept[i], add_output, &log->text);
+	if (rc == 0 && log->text.data[log->text.len - 1] != '\n')
 		js_buf_char(&log->text, '\n');
 	if (log->text.failed) {
 		errno = ENOMEM;
 		return -1;
 	}
-	return js_file_write_at(log->fd, log->text.data, log->text.len, at);
+	return rc != 0 ? rc : js_file_write_at(log->fd, log->text.data, log->text.len, at);
 }
 
 /* Does the same for output that is not read into memory. */

@@ -102,17 +102,12 @@ static void end_word(struct js_template *t)
 	t->words++;
 }
 
-static int is_repl_empty(const struct js_template_syntax *syntax)
-{
-	return syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0';
-}
-
 /* Begins a template, which is freed by finish_template if it can't be completed. */
 static int begin_template(struct js_template **made, const struct js_template_syntax *syntax,
 			  struct jobstack_error *error)
 {
 	*made = NULL;
-	if (is_repl_empty(syntax))
+	if (syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the word that stands for the datapath (-I) is empty");
 	if (syntax != NULL && syntax->colsep != NULL && syntax->colsep[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the separator of fields (--colsep) is empty");
@@ -291,8 +286,6 @@ int js_template_persistent(struct js_template **made, char *const words[], size_
 			   const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
 	*made = NULL;
-	if (is_repl_empty(syntax))
-		return js_template_command(made, words, n, syntax, error); /* which says so */
 	JS_TRY(refuse_varying(words, n, syntax, error));
 	return shell ? make_shell(made, words, n, syntax, 1, error) : make_command(made, words, n, syntax, 1, error);
 }

@@ -46,12 +46,6 @@ int config_is_fatal(const struct config *config, int exit_code)
 	return exit_code > 0 && exit_code < 256 && (config->fatal[exit_code / 8] & 1u << exit_code % 8) != 0;
 }
 
-static int set_colsep(struct config *c, const char *arg, struct jobstack_error *error)
-{
-	js_buf_reset(&c->colsep);
-	return js_template_colsep(arg, &c->colsep, error);
-}
-
 static int set_defer_match(struct config *c, const struct js_opt *o, const char *arg, struct jobstack_error *error)
 {
 	char why[200];
@@ -174,7 +168,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		return 0;
 	case JS_WORKER_BAR: c->progress = CONFIG_ALWAYS; return 0;
 	case JS_WORKER_PROGRESS: arg = *arg == '\0' ? "always" : arg; break;
-	case JS_WORKER_COLSEP: return set_colsep(c, arg, error);
+	case JS_WORKER_COLSEP: js_buf_reset(&c->colsep); return js_template_colsep(arg, &c->colsep, error);
 	case JS_WORKER_FATAL_EXIT:
 		return parse_exit_codes(c->fatal, arg) == 0
 			       ? 0

@@ -183,8 +183,7 @@ void neighbours_look(struct neighbours *n, const struct jobstack_idle *idle)
 		neighbours_leave(n, why);
 	else if (same && suspicion_is_hopeless(&run, idle->ready + idle->running)) {
 		(void)snprintf(why, sizeof(why), "the last %u entries failed, and no worker succeeds on %.*s%s", run.n,
-			       (int)(seen.nodes.len > 104 ? 100 : seen.nodes.len - 4), seen.nodes.data + 2,
-			       n->failure);
+			       (int)(seen.nodes.len > 104 ? 100 : seen.nodes.len - 4), seen.nodes.data + 2, n->failure);
 		mailbox_stop(box, LEAVE_PAUSING, why, 0);
 	}
 	js_buf_free(&seen.nodes);
