@@ -253,10 +253,15 @@ void display_failed(struct display *d, const struct jobstack_entry *e, const str
 }
 
 /* Says what happens to the commands, what another Ctrl-C does, and how to continue. */
-void display_interrupted(const struct display *d, size_t running, int again)
+void display_interrupted(const struct display *d, int again)
 {
+	size_t running;
+
 	if (d->config->quiet)
 		return;
+	(void)pthread_mutex_lock(&d->box->lock);
+	running = d->box->running;
+	(void)pthread_mutex_unlock(&d->box->lock);
 	if (running == 0)
 		speaker_say("interrupted: no command is running");
 	else if (again)

@@ -37,8 +37,8 @@ void display_announce(struct display *display);
 void display_failed(struct display *display, const struct jobstack_entry *entry, const struct jobstack_outcome *outcome,
 		    int dead);
 
-/* Says what follows from Ctrl-C while RUNNING commands run; AGAIN: it was pressed before. */
-void display_interrupted(const struct display *display, size_t running, int again);
+/* Says what follows from Ctrl-C; AGAIN: it was pressed before. */
+void display_interrupted(const struct display *display, int again);
 
 /* Says the last lines: the counts, with WHY the worker leaves ("": nothing to say), and what failed. */
 void display_summary(struct display *display, int64_t took_us, const char *why);

@@ -103,14 +103,6 @@ int64_t entries_read_clocks(struct supervisor *s)
 	return now;
 }
 
-/* Returns whether the lease lasts.  It reads the lease anew, since the machine may have slept without any event. */
-static int has_lease(struct supervisor *s, int64_t now)
-{
-	enum ending why;
-
-	return now < entries_keep_lease(s, now, &why);
-}
-
 /* ------------------------------------------------------------------------------------------------------- signals */
 
 /* After Slurm's TERM its KILL follows after LEFT at most, so both graces together must fit into that: each gets a half.
@@ -125,17 +117,6 @@ void entries_drain(struct supervisor *s, int by_term, int64_t now)
 	}
 	s->leave.drain_at_us = now + grace;
 	s->commands.draining = 1;
-}
-
-/* How many commands run, for a message. */
-static size_t count_running(const struct supervisor *s)
-{
-	size_t n;
-
-	(void)pthread_mutex_lock(&s->box->lock);
-	n = s->box->running;
-	(void)pthread_mutex_unlock(&s->box->lock);
-	return n;
 }
 
 /* Does what a signal asks for.  SIGCHLD only wakes the loop.  SIGURG makes the ledger read requests to kill.  All
@@ -160,7 +141,7 @@ static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *inf
 	else if (info->ssi_signo == SIGINT && now - s->leave.interrupted_us > IMPATIENT_US)
 		s->leave.drain_at_us = now; /* a person asks twice: no grace (Slurm always sends TERM twice) */
 	if (info->ssi_signo == SIGINT && (!again || s->leave.drain_at_us == now))
-		display_interrupted(s->display, count_running(s), again);
+		display_interrupted(s->display, again);
 	if (info->ssi_signo == SIGINT)
 		s->leave.interrupted_us = now;
 	(void)snprintf(why, sizeof(why), "signal %u (%s)", info->ssi_signo,
@@ -397,12 +378,14 @@ int entries_fill(struct supervisor *s, struct slot *slot)
 	while (slot_is_free(slot)) {
 		int64_t now =
 			entries_read_clocks(s); /* before each start, as the machine may have slept since the last */
+		enum ending why;
 		int may;
 
 		(void)pthread_mutex_lock(&s->box->lock);
 		may = mailbox_may_start(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
-		if (!may || !has_lease(s, now) || now < s->starts.later_us)
+		/* the lease is read anew, since the machine may have slept without any event */
+		if (!may || now >= entries_keep_lease(s, now, &why) || now < s->starts.later_us)
 			return 0;
 		start_entry(s, slot);
 	}
