@@ -118,7 +118,7 @@ int suspicion_is_bad(struct suspicion *s, unsigned found, unsigned failed, int64
 {
 	double share = (failed + 1.0) / (found + failed + 2.0), chance = 1;
 
-	for (unsigned i = 0; i < s->n; i++)
+	for (unsigned i = 0; i < s->n && found >= DONE_LEAST && chance >= CHANCE; i++) /* it only falls */
 		chance *= share;
 	if (found < DONE_LEAST || chance >= CHANCE)
 		s->bad_us = s->confirmed = 0;

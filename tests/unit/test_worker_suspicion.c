@@ -158,7 +158,7 @@ static void look(int n)
 		busy += (unsigned)(o->runs && suspicion_may_work(s, sim.now, sim.now - o->began + 1, sim.now));
 	}
 	suspicion_see(s, alive, busy, (uint64_t)sim.done, (uint64_t)tried, sim.now);
-	for (unsigned i = 0; i < s->n; i++) {
+	for (unsigned i = 0; i < s->n && s->others > 0; i++) {
 		const struct entry *e = &sim.entry[s->entry[i] - 1];
 
 		found += (e->last_on & ~bit) != 0;
