@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#define NAMES 22 /* with which each script runs */
-#define VALUES 7 /* the most placeholders in a script */
+#define NAMES 22    /* with which each script runs */
+#define VALUES_AT 4 /* in an argv: after the shell, -c, the script and "jobstack" */
 
 static struct js_template_values values_of(const char *name, size_t len)
 {
@@ -111,35 +111,38 @@ static void expand(const char *text, const struct js_template_values *v, struct 
 	js_template_free(t);
 }
 
-/* Makes ARGV run the script of T once for each of NAMES, by one shell.  EXPECTED gets what it must print, with a NUL
- * after each run.  The words before the values must be the same for each name: no byte of a name is in the script. */
-static void make_runs(struct js_template *t, const char *prints, const char *const names[NAMES], char *argv[],
+/* Writes into EACH what a shell has to do to run the script of T, its first parameter, once for each of NAMES, with a
+ * NUL after each run.  EXPECTED gets what it must print.  The values are in environment variables: in subshells the
+ * scripts would be apart, but a fork for each run would take most of the time.  The words before the values must be the
+ * same for each name: no byte of a name is in the script. */
+static void make_runs(struct js_template *t, const char *prints, const char *const names[NAMES], struct js_buf *each,
 		      struct js_buf *expected)
 {
-	struct js_buf each = {0}, text = {0};
-	size_t n = 4, words = 0;
+	char *first[VALUES_AT] = {NULL}, variable[32];
+	struct js_buf text = {0};
 
+	js_buf_str(each, "script=$1");
 	for (size_t k = 0; k < NAMES; k++) {
 		struct js_template_values v = values_of(names[k], strlen(names[k]));
-		char *const *one = js_template_argv(t, &v);
+		char *const *words = js_template_argv(t, &v);
 
-		for (words = 0; one[words] != NULL; words++)
-			if (words < 4 && k > 0)
-				assert_string_equal(one[words], argv[words == 2 ? 4 : words]);
+		js_buf_str(each, "; unset x y f n; set --");
+		for (size_t i = 0; words[i] != NULL; i++)
+			if (i >= VALUES_AT) {
+				(void)snprintf(variable, sizeof(variable), "v%zu_%zu", k, i);
+				assert_int_equal(setenv(variable, words[i], 1), 0);
+				js_buf_printf(each, " \"$%s\"", variable);
+			} else if (k == 0)
+				first[i] = strdup(words[i]);
 			else
-				argv[words == 2 ? 4 : words < 4 ? words : ++n] = strdup(one[words]);
-		assert_in_range(words - 4, 1, VALUES);
+				assert_string_equal(words[i], first[i]);
+		js_buf_str(each, "; eval \"$script\" || exit; printf '\\0'");
 		expand(prints, &v, &text);
 		js_buf_add(expected, text.data, text.len);
 		js_buf_char(expected, '\0');
 	}
-	argv[n + 1] = NULL;
-	js_buf_str(&each, "script=$1; shift; while [ $# -gt 0 ]; do (set --");
-	for (size_t i = 1; i <= words - 4; i++)
-		js_buf_printf(&each, " \"$%zu\"", i);
-	js_buf_printf(&each, "; eval \"$script\") || exit; printf '\\0'; shift %zu; done", words - 4);
-	argv[2] = strdup(each.data);
-	js_buf_free(&each);
+	for (size_t i = 0; i < VALUES_AT; i++)
+		free(first[i]);
 	js_buf_free(&text);
 }
 
@@ -162,28 +165,30 @@ static void run_script(size_t i, const char *const names[NAMES])
 {
 	static const char *const shells[] = {"/bin/sh", "/bin/dash", "/bin/bash", "/bin/ksh", "/bin/zsh"};
 	struct js_template_values last = values_of(names[NAMES - 1], strlen(names[NAMES - 1]));
-	char *words[] = {(char *)(uintptr_t)scripts[i].script}, *argv[5 + NAMES * VALUES + 1];
+	char *words[] = {(char *)(uintptr_t)scripts[i].script}, *const * one_argv;
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_buf one = {0}, all = {0};
+	struct js_buf one = {0}, all = {0}, each = {0};
 	struct js_template *t;
 	struct stat sh, st;
 
 	if (js_template_shell(&t, words, 1, NULL, &error) != 0)
 		fail_msg("%s: %s", words[0], error.text);
-	make_runs(t, scripts[i].prints, names, argv, &all);
+	make_runs(t, scripts[i].prints, names, &each, &all);
 	expand(scripts[i].prints, &last, &one);
+	one_argv = js_template_argv(t, &last);
 	for (size_t s = 0; s < sizeof(shells) / sizeof(shells[0]); s++) {
 		if (stat(shells[s], s == 0 ? &sh : &st) != 0 ||
 		    (s > 0 && st.st_ino == sh.st_ino && st.st_dev == sh.st_dev))
 			continue; /* is not there, or is /bin/sh */
-		expect_printed(shells[s], js_template_argv(t, &last), words[0], &one);
-		expect_printed(shells[s], argv, words[0], &all);
+		expect_printed(shells[s], one_argv, words[0], &one);
+		expect_printed(shells[s],
+			       (char *[]){one_argv[0], one_argv[1], each.data, one_argv[3], one_argv[2], NULL},
+			       words[0], &all);
 	}
-	for (size_t n = 0; argv[n] != NULL; n++)
-		free(argv[n]);
 	js_template_free(t);
 	js_buf_free(&one);
 	js_buf_free(&all);
+	js_buf_free(&each);
 }
 
 static void test_shell(void **state)
