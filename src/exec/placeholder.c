@@ -39,9 +39,8 @@ static size_t match_field(const char *text, struct js_spot *spot)
 	return 0;
 }
 
-/* Returns the length of a placeholder that GNU parallel would replace, and nothing here does: {..}, {/..}, {+/}, {##},
- * {2..},
- * {-1}, {=perl=} and the like; or 0.  Passed on as text it would surprise, so it is refused. */
+/* Returns the length of a placeholder that GNU parallel would replace, and nothing here does; or 0: {..}, {/..}, {+/},
+ * {##}, {2..}, {-1}, {=perl=} and the like.  As text it would surprise, so it is refused. */
 static size_t match_foreign(const char *text)
 {
 	size_t sign = text[0] == '{' && text[1] == '-', digits, marks;

@@ -217,7 +217,6 @@ int64_t js_program_look(struct js_program *p)
 	return now;
 }
 
-/* Versions are few, so they are searched one by one. */
 int js_program_text(struct js_program *p, int64_t version, struct js_buf *out)
 {
 	int found = -1;

@@ -73,7 +73,6 @@ static size_t read_list(int list, pid_t *pids, size_t max)
 	return n;
 }
 
-/* The list is one read; without it all of /proc is walked through. */
 size_t js_tree_children(int list, pid_t *pids, size_t max)
 {
 	struct js_proc_set all = {NULL, 0, 0};

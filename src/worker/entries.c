@@ -376,15 +376,14 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 int entries_fill(struct supervisor *s, struct slot *slot)
 {
 	while (slot_is_free(slot)) {
-		int64_t now =
-			entries_read_clocks(s); /* before each start, as the machine may have slept since the last */
+		int64_t now = entries_read_clocks(s);
 		enum ending why;
 		int may;
 
 		(void)pthread_mutex_lock(&s->box->lock);
 		may = mailbox_may_start(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
-		/* the lease is read anew, since the machine may have slept without any event */
+		/* clocks and lease are read anew for each start: the machine may have slept without any event */
 		if (!may || now >= entries_keep_lease(s, now, &why) || now < s->starts.later_us)
 			return 0;
 		start_entry(s, slot);

@@ -146,14 +146,16 @@ static int must_stay(struct survey *s, int64_t now)
 
 /* Decides whether to leave, when nothing runs here and nothing could be claimed.  The first that applies:
  *
- *   the stack is cancelled or being dropped                         leave
- *   `jobstack run`, and the stack was paused by its max-failures    leave
- *   nothing is ready, waiting, held, running or being pushed        leave
- *   retries wait, and this is the oldest worker                     stay: somebody must be there when they are due
- *   another worker with entries has sent no heartbeat since we      stay if this is the oldest: somebody must notice
- * its are idle                                                        death; a live one sends one in a third of its
- * lease idle for less than --idle-timeout                               stay what was seen of the other workers is old
- * look at them first must_stay                                                       stay else leave
+ *   the stack is cancelled or being dropped                       leave
+ *   `jobstack run`, and the stack was paused by its max-failures  leave
+ *   nothing is ready, waiting, held, running or being pushed      leave
+ *   retries wait, and this is the oldest worker                   stay, to be there when they are due
+ *   this is the oldest worker, and one with entries is silent     stay, to notice its death: a live one sends a
+ *   for as long as we are idle                                    heartbeat within a third of its lease
+ *   idle for less than --idle-timeout                             stay
+ *   what was seen of the other workers is old                     look at them first
+ *   must_stay                                                     stay
+ *   else                                                          leave
  */
 static void consider_leaving(struct survey *s)
 {
