@@ -20,6 +20,16 @@
 #define ROOM 65536		/* where not even this can be written, the disk is full */
 #define FRESH_US 1000		/* a file's length is not read again within this time */
 
+/* The two files of a slot.  An ordinary command gets empty ones.  A persistent command goes on writing into the same
+ * files, so each entry's output is a piece of them:
+ *
+ *   0          holes             from              gone                 seen
+ *   |          |                 |                 |                    |
+ *   | freed    | earlier entries | first | trimmed | last half of limit |
+ *                                  half
+ *
+ * What a command prints for ever is trimmed in the middle: of all that, only the first and the last half of the limit
+ * will be kept. */
 struct js_capture {
 	char *dir;
 	int fd[2]; /* stdout, stderr */

@@ -16,6 +16,10 @@
 #define OURS 9	   /* our variables; no command gets all of them */
 #define PROTOCOL 1 /* of persistent commands: docs/LANGUAGES.md */
 
+/* The environment of a slot's commands.  LIST has three parts:
+ *
+ *   inherited variables (KEPT)   those of the entry, which point into TEXT   JOBSTACK_PROCESS   NULL
+ */
 struct js_env {
 	char **list;	      /* the inherited variables, then ours, then NULL */
 	size_t kept;	      /* how many of the inherited variables are in it */

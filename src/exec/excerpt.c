@@ -84,6 +84,14 @@ static int64_t read_bytes(int in, int64_t from, void *data, size_t len)
 
 /* -------------------------------------------------------------------------------------------------- what is kept */
 
+/* A stream that is longer than its limit:
+ *
+ *   head_at        + head              tail_at        + tail
+ *   | first part   |    left out       | last part    |
+ *
+ * What is kept is the first part, the mark that says how much is left out, and the last part.  Both parts are first
+ * half of the limit long, and are then cut to whole lines, where that costs at most LINE bytes. */
+
 /* Moves the end of the first part back to the end of a line, if one is near.  1: it is the end of a line; 0: it is not;
  * -1 with errno. */
 static int end_head(struct js_kept *k)

@@ -38,6 +38,15 @@
 #define PAUSE_MOST_US 100000
 #define RECENT_S 60 /* a younger directory may just be being made */
 
+/* How a package is found.  A Python that starts writes its sys.path into the FIFO, and later the name of each module
+ * that it imports:
+ *
+ *   17.2 <tab> /opt/py/site-packages <tab> 64768.131     the attempt may find packages in that directory
+ *   17.2 <tab> numpy                                     the attempt has imported the module
+ *
+ * A directory is read once, when it is first named: each distribution in it (numpy-1.24.0.dist-info) lists its modules.
+ * So module[] says which package a module belongs to in which directory, and the attempt gets the package's bit. */
+
 /* A module that can be imported, from one of the directories. */
 struct module {
 	char *name;

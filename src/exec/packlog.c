@@ -17,6 +17,7 @@
 /* Up to this much output is read into memory and written at once; more is copied within the kernel. */
 #define SMALL (64 * 1024)
 
+/* A log.  STEM is its path without number and suffix, PATH that of the present file, TEXT what is to be written. */
 struct js_packlog {
 	struct js_buf stem, path, text;
 	int fd;

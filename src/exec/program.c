@@ -32,6 +32,7 @@
 #define LOOK_US 10000		    /* files are not checked again within this time */
 #define READ_US (60 * JS_SECOND_US) /* how long files, and git, are waited for */
 
+/* A file that belongs to the program. */
 struct file {
 	char *path;
 	struct stat seen; /* size, time and inode at the last reading; st_size -1: it is not there */
@@ -39,6 +40,7 @@ struct file {
 	int is_argument, changes; /* an argument that has changed CHANGES times is data, and left out */
 };
 
+/* A version that this worker has seen.  It keeps its text, since attempts that ran it may be recorded much later. */
 struct version {
 	int64_t number;
 	char *text;

@@ -9,6 +9,14 @@
 
 #include <string.h>
 
+/* What becomes of a script, by the quotes in which a placeholder stands:
+ *
+ *   cat {}          cat "${1}"
+ *   cat "a {}"      cat "a ${1}"
+ *   cat 'a {}'      cat 'a '"${1}"''
+ *   cat {} {/}      cat "${1}" "${2}"     run as SHELL -c SCRIPT jobstack DATAPATH BASENAME
+ */
+
 /* Parts of a script that the shell reads in a way of its own, so that no placeholder can stand in them.  A part begins
  * with OPEN and ends with the first byte of STOPS.  If another byte of STOPS comes before that, or the first is
  * missing, this reader can't be sure where the part ends, and allows no placeholder after it either.  An unquoted

@@ -310,6 +310,8 @@ int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_erro
 
 /* ------------------------------------------------------------------------------------------------------- writing */
 
+/* A spool that is being written.  LINE is the line that is being made, without its checksum; TEXT has the lines that
+ * are to be written next. */
 struct js_spool_file {
 	struct js_buf path, text, line;
 	int fd;

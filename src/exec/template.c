@@ -14,7 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A template is a list of pieces: text, placeholders, and word ends (text that is one NUL). */
+/* A template is a list of pieces: text, placeholders, and word ends (text that is one NUL).  The texts of all pieces
+ * lie one behind the other in LITERALS.  `cp {} out/{/}` has the pieces
+ *
+ *   text "cp\0"   {}   text "\0out/"   {/}   text "\0"
+ *
+ * An expansion copies them one after the other, and the NULs end the words of the argv. */
 struct piece {
 	struct js_spot spot; /* JS_PLACE_NONE: text */
 	size_t at, len;	     /* where in the literals */
