@@ -81,7 +81,7 @@ static int check_present(struct cli_archive *a)
 }
 
 /* A new file is safe on the disk only when its directory is. */
-static int keep_directory(const char *path)
+static int sync_parent_directory(const char *path)
 {
 	char *copy = strdup(path);
 	int status = copy == NULL ? -1 : js_file_sync_dir(dirname(copy));
@@ -107,7 +107,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */
 		return fail_errno(a, "can't be read");
 	a->size = st.st_size;
-	if (a->size == 0 && keep_directory(path) != 0)
+	if (a->size == 0 && sync_parent_directory(path) != 0)
 		return fail_errno(a, "can't be synced to the disk");
 	return check_present(a);
 }
@@ -143,7 +143,7 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 	return a->lines.failed || a->lines.len >= WRITE_AT ? write_lines(a, 0) : 0;
 }
 
-int cli_archive_keep(struct cli_archive *a)
+int cli_archive_sync(struct cli_archive *a)
 {
 	return a->lines.len + (size_t)a->written == 0 && !a->lines.failed ? 0 : write_lines(a, 1);
 }

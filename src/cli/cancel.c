@@ -24,7 +24,7 @@ static int cancel_chosen(struct cli *cli, const struct cli_change *c, const stru
 	return jobstack_cancel(cli->handle, cli->stack, f, &options, result, &cli->error);
 }
 
-static int say_why_not(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out)
+static int explain_not_cancellable(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out)
 {
 	js_buf_printf(out, "is %s", show_state_word(item->state));
 	if (item->state == JOBSTACK_IS_RUNNING)
@@ -44,7 +44,7 @@ static struct cli_change change = {.filter = &filter,
 				   .other = "already",
 				   .other_as = "cancelled before",
 				   .act = cancel_chosen,
-				   .refuse = say_why_not};
+				   .refuse = explain_not_cancellable};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK_TYPED,
 	{0, "all", NULL, "cancel the whole stack: nothing more starts or can be pushed, and\nthe workers end",

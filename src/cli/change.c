@@ -27,7 +27,7 @@ int cli_change_check(struct cli *cli, const struct cli_change *c)
 }
 
 /* Asks on a terminal, if there is something to ask about.  0 to go on, or the exit status. */
-static int ask_before(struct cli *cli, const struct cli_change *c)
+static int confirm_change(struct cli *cli, const struct cli_change *c)
 {
 	struct jobstack_requeue_result would = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct jobstack_filter f = c->filter->f;
@@ -44,7 +44,7 @@ static int ask_before(struct cli *cli, const struct cli_change *c)
 }
 
 /* The named entries, of which those that FIT are chosen by the options. */
-struct looking {
+struct named_check {
 	struct cli *cli;
 	struct cli_change *c;
 	struct cli_numbers fit;
@@ -52,9 +52,9 @@ struct looking {
 	int silent; /* with a limit it is not known which are refused */
 };
 
-static int look_at_named(void *ctx, const struct jobstack_item *item)
+static int check_named_entry(void *ctx, const struct jobstack_item *item)
 {
-	struct looking *l = ctx;
+	struct named_check *l = ctx;
 	const unsigned by_end = JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST, states = l->c->filter->f.states,
 		       wanted = (states & ~by_end) | ((states & by_end) != 0 ? JOBSTACK_IS_DEAD : 0);
 	struct js_buf what = {0};
@@ -79,14 +79,14 @@ static int look_at_named(void *ctx, const struct jobstack_item *item)
 static int say_refused(struct cli *cli, struct cli_change *c)
 {
 	struct jobstack_filter named = JOBSTACK_FILTER_INIT;
-	struct looking l = {.cli = cli, .c = c, .silent = c->silent || c->filter->f.limit > 0};
+	struct named_check l = {.cli = cli, .c = c, .silent = c->silent || c->filter->f.limit > 0};
 	int status = cli_numbers_list(cli, &c->filter->f, &l.fit);
 
 	named.entries = c->filter->f.entries;
 	named.entries_n = c->filter->f.entries_n;
 	if (l.fit.n > 0)
 		qsort(l.fit.at, l.fit.n, sizeof(*l.fit.at), js_num_order);
-	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &named, look_at_named, &l, &cli->error));
+	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &named, check_named_entry, &l, &cli->error));
 	if (l.refused > REFUSALS && !l.silent)
 		cli_say(cli, "... and %" PRIu64 " more", l.refused - REFUSALS);
 	free(l.fit.at);
@@ -141,7 +141,7 @@ int cli_change_run(struct cli *cli, struct cli_change *c)
 
 	*r = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
 	if (any)
-		JS_TRY(ask_before(cli, c));
+		JS_TRY(confirm_change(cli, c));
 	if (c->begin != NULL)
 		status = c->begin(cli, c);
 	if (status == 0 && f->f.entries_n > 0)

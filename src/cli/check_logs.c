@@ -38,7 +38,7 @@ struct logs {
 	struct cli_words files; /* their paths: the logs, then the spools */
 	size_t logs;
 	struct place *place; /* what the database has, by entry and attempt */
-	size_t n, room;
+	size_t n, capacity;
 	const char *reading; /* the file that is being read */
 	uint64_t attempts;   /* in the logs */
 	uint64_t forgotten, running;
@@ -68,7 +68,7 @@ static void add_output(struct logs *l, const struct jobstack_item *item, const c
 {
 	if (file == NULL || at < 0 || l->status != 0)
 		return;
-	if (js_array_grow(&l->place, &l->room, l->n + 1, sizeof(*l->place)) != 0)
+	if (js_array_grow(&l->place, &l->capacity, l->n + 1, sizeof(*l->place)) != 0)
 		l->status = js_error_memory(&l->cli->error);
 	else
 		l->place[l->n++] = (struct place){item->entry, at, item->attempt, number_of_name(file)};
@@ -99,7 +99,7 @@ static int match_one(void *ctx, const struct jobstack_item *item)
 {
 	struct sought *s = ctx;
 	struct place places[2];
-	struct logs its = {.place = places, .room = 2};
+	struct logs its = {.place = places, .capacity = 2};
 
 	if (item->attempt != s->place.attempt)
 		return 0;
@@ -151,11 +151,11 @@ static void print_forgotten(struct logs *l, const struct sought *s, const char *
 
 /* Names in a log have control bytes and backslashes written \xNN: as they were.  At most ROOM bytes: the log may be
  * damaged. */
-static size_t unescape_name(char *to, size_t room, const char *from)
+static size_t unescape_name(char *to, size_t capacity, const char *from)
 {
 	size_t n = 0;
 
-	for (; *from != '\0' && n < room; n++) {
+	for (; *from != '\0' && n < capacity; n++) {
 		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) &&
 		    isxdigit((unsigned char)from[3])) {
 			const char code[3] = {from[2], from[3], '\0'};

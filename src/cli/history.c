@@ -34,7 +34,7 @@ static struct history {
 	const char *stack, *version; /* of the event that comes; the version may be NULL */
 	unsigned state;		     /* of the entry that is looked at */
 	struct place *place;	     /* of the file */
-	size_t places, room;
+	size_t places, capacity;
 	struct js_buf line;
 	int failed; /* memory ran out */
 } history = {.limit = UINT64_MAX};
@@ -160,7 +160,7 @@ static int print_event(struct history *h, const struct jobstack_item *i, const c
 }
 
 /* Notes the entry, whose state is asked for later, and prints an attempt. */
-static int take_event(void *ctx, const char *stack, const char *version, const struct jobstack_item *i)
+static int note_event(void *ctx, const char *stack, const char *version, const struct jobstack_item *i)
 {
 	struct history *h = ctx;
 	size_t at = 0;
@@ -168,7 +168,7 @@ static int take_event(void *ctx, const char *stack, const char *version, const s
 	while (at < h->places && (h->place[at].entry != i->entry || strcmp(h->place[at].stack, stack) != 0))
 		at++;
 	if (at == h->places) {
-		h->failed = js_array_grow(&h->place, &h->room, at + 1, sizeof(*h->place)) != 0;
+		h->failed = js_array_grow(&h->place, &h->capacity, at + 1, sizeof(*h->place)) != 0;
 		if (h->failed)
 			return 1;
 		h->place[h->places++] = (struct place){.entry = i->entry, .pruned = i->datapath.data == NULL};
@@ -180,7 +180,7 @@ static int take_event(void *ctx, const char *stack, const char *version, const s
 }
 
 /* What attempts that have ended do not say: the entry waits, runs, or was given up. */
-static int take_state(void *ctx, const struct jobstack_item *i)
+static int note_state(void *ctx, const struct jobstack_item *i)
 {
 	struct history *h = ctx;
 
@@ -200,7 +200,7 @@ static int show_state(struct history *h, const struct place *place)
 	h->version = NULL;
 	if (place->pruned)
 		return print_event(h, &gone, "pruned") != 0 ? JOBSTACK_ESTOPPED : 0;
-	status = cli_look_at_entry(h->cli, place->stack, place->entry, take_state, h, &h->state);
+	status = cli_look_at_entry(h->cli, place->stack, place->entry, note_state, h, &h->state);
 	if (status == JOBSTACK_EMISSING) { /* the stack was dropped meanwhile */
 		js_error_clear(&h->cli->error);
 		return 0;
@@ -222,7 +222,7 @@ static int show_file(struct history *h, const char *word)
 	JS_THEN(status, jobstack_history(h->cli->handle,
 					 (const struct jobstack_bytes[]){{name.data, name.len},
 									 {real, real == NULL ? 0 : strlen(real)}},
-					 real == NULL ? 1 : 2, take_event, h, &h->cli->error));
+					 real == NULL ? 1 : 2, note_event, h, &h->cli->error));
 	for (size_t i = 0; i < h->places && status == 0; i++)
 		status = show_state(h, &h->place[i]);
 	if (status == JOBSTACK_NOTHING)

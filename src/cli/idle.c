@@ -43,7 +43,7 @@ void cli_idle_next(const char *stack, const struct figures_idle *i, struct js_bu
 	struct js_buf again = {0};
 	const char *start;
 
-	cli_again_next(i->again, stack, &again);
+	cli_last_start_command(i->last_way, stack, &again);
 	start = again.data != NULL ? again.data : "start workers again";
 	if (i->paused)
 		js_buf_printf(out, "remove the cause of the pause; then `jobstack resume -s %s`%s%s", stack,

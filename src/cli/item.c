@@ -18,7 +18,7 @@
 
 int cli_numbers_add(struct cli_numbers *to, uint64_t entry)
 {
-	if (js_array_grow(&to->at, &to->room, to->n + 1, sizeof(*to->at)) != 0)
+	if (js_array_grow(&to->at, &to->capacity, to->n + 1, sizeof(*to->at)) != 0)
 		return 1;
 	to->at[to->n++] = entry;
 	return 0;

@@ -20,7 +20,7 @@ int cli_check_entry(struct cli *cli);
 /* Numbers of entries.  Start it as {0}, and free AT. */
 struct cli_numbers {
 	uint64_t *at;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 /* Appends one: 0, or 1 if there is no memory. */

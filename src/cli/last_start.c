@@ -64,8 +64,8 @@ static int read_key(unsigned char key[KEY_LEN], int make)
 }
 
 /* Signs what would be repeated: WORDS, in the directory CWD, for STACK.  0, or -1. */
-static int sign(char signature[SIGNATURE_LEN + 1], int make, enum jobstack_way way, const char *stack, const char *cwd,
-		const void *words, size_t len)
+static int sign_line(char signature[SIGNATURE_LEN + 1], int make, enum jobstack_way way, const char *stack,
+		     const char *cwd, const void *words, size_t len)
 {
 	unsigned char key[KEY_LEN], digest[SIGNATURE_LEN / 2];
 	struct js_buf text = {0};
@@ -90,13 +90,13 @@ static int is_signed(const struct jobstack_last *last, struct jobstack_bytes *wo
 		return 0;
 	*words = (struct jobstack_bytes){(const char *)last->words.data + SIGNATURE_LEN + 1,
 					 last->words.len - SIGNATURE_LEN - 1};
-	return sign(own, 0, last->way, last->stack, last->cwd, words->data, words->len) == 0 &&
+	return sign_line(own, 0, last->way, last->stack, last->cwd, words->data, words->len) == 0 &&
 	       CRYPTO_memcmp(own, last->words.data, SIGNATURE_LEN + 1) == 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------ the line */
 
-void cli_again_note(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command)
+void cli_last_start_record(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct jobstack_last note = *start;
@@ -112,7 +112,7 @@ void cli_again_note(struct cli *cli, const struct jobstack_last *start, const st
 	note.user = geteuid();
 	note.cwd = getcwd(dir, sizeof(dir));
 	if (words.len > 0 && note.cwd != NULL &&
-	    sign(signature, 1, note.way, cli->stack, note.cwd, words.data, words.len) == 0) {
+	    sign_line(signature, 1, note.way, cli->stack, note.cwd, words.data, words.len) == 0) {
 		js_buf_add(&record, signature, sizeof(signature));
 		js_buf_add(&record, words.data, words.len);
 	}
@@ -124,7 +124,7 @@ void cli_again_note(struct cli *cli, const struct jobstack_last *start, const st
 	js_buf_free(&record);
 }
 
-static void take_started(void *ctx, const struct jobstack_last *last)
+static void note_started(void *ctx, const struct jobstack_last *last)
 {
 	struct started *s = ctx;
 	struct jobstack_bytes words;
@@ -182,7 +182,7 @@ static int parse_both(struct cli *cli, const struct started *s)
 	return 0;
 }
 
-int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
+int cli_last_start_repeat(struct cli *cli, enum jobstack_way way, const char *dir)
 {
 	static struct started s; /* its words are used from now on */
 	static char path[CLI_PATH];
@@ -193,7 +193,7 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
 	JS_TRY(cli_connect(cli, CONNECT_US));
 	s = (struct started){.way = (int)way, .found = -1, .dir = dir};
-	status = jobstack_last(cli->handle, dir != NULL ? NULL : cli->stack, take_started, &s, &cli->error);
+	status = jobstack_last(cli->handle, dir != NULL ? NULL : cli->stack, note_started, &s, &cli->error);
 	if (status != 0 && status != JOBSTACK_EMISSING)
 		return cli_fail(cli);
 	if (s.line.failed || s.cwd.failed)
@@ -219,12 +219,12 @@ int cli_again(struct cli *cli, enum jobstack_way way, const char *dir)
 	return CLI_USAGE;
 }
 
-int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *last)
+int cli_last_start_way(struct jobstack *handle, const char *stack, struct js_buf *last)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct started s = {.way = -1, .found = -1};
 
-	(void)jobstack_last(handle, stack, take_started, &s, &ignored);
+	(void)jobstack_last(handle, stack, note_started, &s, &ignored);
 	if (s.line.n > 0 && last != NULL) {
 		js_buf_printf(last, "%s ago in ", show_duration(s.ago_us).text);
 		show_safe(last, s.cwd.data, s.cwd.len);
@@ -236,7 +236,7 @@ int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *las
 	return s.found;
 }
 
-void cli_again_next(int way, const char *stack, struct js_buf *next)
+void cli_last_start_command(int way, const char *stack, struct js_buf *next)
 {
 	if (way >= 0)
 		js_buf_printf(next, way == JOBSTACK_BY_RUN ? "`jobstack run -s %s`" : "`jobstack submit %s --again`",

@@ -9,17 +9,17 @@
 
 /* Records START (only way, job, pushed, cluster and log are read) for cli->stack, with the user, the directory and
  * the options of this call, and COMMAND.  What can't be recorded only costs --again. */
-void cli_again_note(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command);
+void cli_last_start_record(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command);
 
 /* For --again: finds what this user started last, by the command WAY, for cli->stack or, if DIR is not NULL, in the
  * directory DIR for any stack.  Then it changes to the directory of that call, and reads its options and those of this
  * call as cli_parse does; cli->stack is its stack, and cli->words its command.  0, or the exit status, with the reason
  * printed. */
-int cli_again(struct cli *cli, enum jobstack_way way, const char *dir);
+int cli_last_start_repeat(struct cli *cli, enum jobstack_way way, const char *dir);
 
 /* How this user started workers for STACK last (enum jobstack_way), or -1.  LAST (may be NULL): appends when and where
  * that was, and the line. */
-int cli_again_way(struct jobstack *handle, const char *stack, struct js_buf *last);
+int cli_last_start_way(struct jobstack *handle, const char *stack, struct js_buf *last);
 
 /* What to type to start them so again, in backquotes, for the message NEXT; nothing if WAY is -1. */
-void cli_again_next(int way, const char *stack, struct js_buf *next);
+void cli_last_start_command(int way, const char *stack, struct js_buf *next);

@@ -222,7 +222,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_TEXT};
 
 /* Whether entries are selected, and not only named. */
-static int selects(void)
+static int has_selection(void)
 {
 	return filter.states_arg != NULL || cli_filter_given(&filter);
 }
@@ -231,9 +231,9 @@ static int check_logs(struct cli *cli)
 {
 	if (only_out && only_err)
 		return cli_usage(cli, "--stdout and --stderr can't be used together: without them both are printed");
-	if (follow && (cli->words_n != 1 || selects() || attempt != 0))
+	if (follow && (cli->words_n != 1 || has_selection() || attempt != 0))
 		return cli_usage(cli, "--follow takes one entry, by its number or datapath");
-	if (cli->words_n == 0 && !selects())
+	if (cli->words_n == 0 && !has_selection())
 		return cli_usage(cli, "name entries by number or datapath, or select them, as in -t dead");
 	return cli_filter_end(cli, &filter);
 }
@@ -369,7 +369,7 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
-	const int one_word = cli->words_n == 1 && !selects();
+	const int one_word = cli->words_n == 1 && !has_selection();
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
 	if (status == 0 &&
@@ -434,7 +434,7 @@ static int print_logs(struct cli *cli)
 	struct cli_numbers c = {0};
 	int status = cli_filter_entries(cli, &filter, 0), one;
 
-	if (status == 0 && (selects() || filter.f.limit > 0)) /* in the order of the list */
+	if (status == 0 && (has_selection() || filter.f.limit > 0)) /* in the order of the list */
 		status = cli_numbers_list(cli, &filter.f, &c);
 	else
 		c = (struct cli_numbers){(uint64_t *)(uintptr_t)filter.f.entries, filter.f.entries_n, 0};

@@ -53,10 +53,10 @@ static int archive_item(void *ctx, const struct jobstack_item *item)
 	return cli_archive_add(&archive, item);
 }
 
-static int keep_archive(void *ctx)
+static int sync_archive(void *ctx)
 {
 	(void)ctx;
-	return cli_archive_keep(&archive);
+	return cli_archive_sync(&archive);
 }
 
 static int show_pruned(void *ctx, uint64_t done, uint64_t total)
@@ -137,7 +137,7 @@ static int prune_stack(struct cli *cli)
 	JS_TRY(confirm_prune(cli));
 	if (archives) {
 		options.item = archive_item;
-		options.keep = keep_archive;
+		options.keep = sync_archive;
 	}
 	status = archives ? cli_archive_begin(&archive, cli, path) : 0;
 	if (status == 0) {

@@ -43,14 +43,14 @@ static void add_json(struct cli_recovery *r, const struct js_observer_case *c)
 		    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
 }
 
-static void tell_taken(struct cli_recovery *r, const struct js_observer_case *c)
+static void report_taken(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	char text[800];
 
 	for (size_t i = 0; i < r->printed_n; i++)
 		if (r->printed[i] == c->worker)
 			return;
-	if (js_array_grow(&r->printed, &r->printed_room, r->printed_n + 1, sizeof(*r->printed)) != 0)
+	if (js_array_grow(&r->printed, &r->printed_capacity, r->printed_n + 1, sizeof(*r->printed)) != 0)
 		r->bad = 1;
 	else
 		r->printed[r->printed_n++] = c->worker;
@@ -67,11 +67,11 @@ static void tell_taken(struct cli_recovery *r, const struct js_observer_case *c)
 		add_json(r, c);
 }
 
-static void keep_suspect(struct cli_recovery *r, const struct js_observer_case *c)
+static void add_suspect(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	struct cli_suspect *suspect;
 
-	if (js_array_grow(&r->left, &r->left_room, r->left_n + 1, sizeof(*r->left)) != 0) {
+	if (js_array_grow(&r->left, &r->left_capacity, r->left_n + 1, sizeof(*r->left)) != 0) {
 		r->bad = 1;
 		return;
 	}
@@ -93,15 +93,15 @@ static void note_case(void *ctx, const struct js_observer_case *c)
 	if (r->only != 0 && (c->worker != r->only || c->killable))
 		return;
 	if (c->verdict != JS_OBSERVER_SUSPECT || c->killable) {
-		tell_taken(r, c);
+		report_taken(r, c);
 		return;
 	}
-	keep_suspect(r, c);
+	add_suspect(r, c);
 	if (!c->runs_here && (watch_us(c) <= WATCH_MAX_US || r->wait) && watch_us(c) > r->longest_us)
 		r->longest_us = watch_us(c);
 }
 
-static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
+static void report_suspect(struct cli_recovery *r, struct cli_suspect *s)
 {
 	char text[800];
 
@@ -125,7 +125,7 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 }
 
 /* Reports that the recovery of a worker failed.  The caller continues, as the recovery of the others did. */
-static int keep_failure(struct cli_recovery *r, int status, const struct js_observer_result *result)
+static int report_failed_recovery(struct cli_recovery *r, int status, const struct js_observer_result *result)
 {
 	if (status == 0 || result->failed == 0 || status != result->failed)
 		return status;
@@ -148,7 +148,7 @@ static int watch_silent(struct cli_recovery *r, const struct js_observer_options
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;
-		status = keep_failure(r, js_observer_look(watch, &result, error), &result);
+		status = report_failed_recovery(r, js_observer_look(watch, &result, error), &result);
 		/* the watch begins with the first answer, and again if a look comes too late: time for both */
 		if (until == INT64_MAX)
 			until = jobstack_now_us() + 2 * longest + 5 * JS_SECOND_US;
@@ -182,12 +182,13 @@ int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 	options.log = log_line;
 	options.log_ctx = cli;
 	options.all = 1;
-	status = keep_failure(r, js_observer_confirm(cli->handle, cli->stack, &options, &result, &cli->error), &result);
+	status = report_failed_recovery(r, js_observer_confirm(cli->handle, cli->stack, &options, &result, &cli->error),
+					&result);
 	if (status == 0 && r->longest_us > 0)
 		status = watch_silent(r, &options);
 	r->suspects = r->left_n;
 	for (size_t i = 0; status == 0 && r->only == 0 && i < r->left_n; i++)
-		tell_suspect(r, &r->left[i]);
+		report_suspect(r, &r->left[i]);
 	free(r->left);
 	r->left = NULL;
 	free(r->printed);

@@ -23,9 +23,9 @@ struct cli_recovery {
 	/* its own */
 	struct cli *cli;
 	uint64_t *printed; /* the dead workers that a dry run has printed */
-	size_t printed_n, printed_room;
+	size_t printed_n, printed_capacity;
 	struct cli_suspect *left; /* the suspects of the last look */
-	size_t left_n, left_room;
+	size_t left_n, left_capacity;
 	int64_t longest_us; /* what is to be watched of them */
 	int bad;
 };

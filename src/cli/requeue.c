@@ -24,8 +24,8 @@
 static struct cli_filter filter = CLI_FILTER_INIT;
 static struct cli_recovery lost;
 
-static int run_request(struct cli *cli, const struct cli_change *c, const struct jobstack_filter *f, int dry_run,
-		       struct jobstack_requeue_result *result)
+static int requeue_or_move(struct cli *cli, const struct cli_change *c, const struct jobstack_filter *f, int dry_run,
+			   struct jobstack_requeue_result *result)
 {
 	struct jobstack_move_options move = JOBSTACK_MOVE_OPTIONS_INIT;
 	int status;
@@ -40,7 +40,7 @@ static int run_request(struct cli *cli, const struct cli_change *c, const struct
 	return status;
 }
 
-static int say_why_not(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out)
+static int explain_not_requeueable(const struct cli *cli, const struct jobstack_item *item, struct js_buf *out)
 {
 	(void)cli;
 	js_buf_printf(out, (item->state & QUEUED) != 0 ? "is already in the queue (%s)" : "is %s",
@@ -49,7 +49,7 @@ static int say_why_not(const struct cli *cli, const struct jobstack_item *item, 
 }
 
 /* Takes back what is lost, where that is wanted.  Named entries that are queued because of that are settled. */
-static int take_back(struct cli *cli, struct cli_change *c)
+static int recover_lost(struct cli *cli, struct cli_change *c)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	struct cli_numbers running = {0}, still = {0};
@@ -87,9 +87,9 @@ static struct cli_change change = {.filter = &filter,
 				   .ask = {"run", "done ", " again"},
 				   .other = "taken_back",
 				   .other_as = "recovered from dead workers",
-				   .begin = take_back,
-				   .act = run_request,
-				   .refuse = say_why_not};
+				   .begin = recover_lost,
+				   .act = requeue_or_move,
+				   .refuse = explain_not_requeueable};
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	CLI_OPTS_FILTER(&filter, "dead, lost (the worker died), failed (dead, and the last attempt failed), cancelled "
@@ -154,7 +154,7 @@ static int requeue_entries(struct cli *cli)
 	status = cli_change_run(cli, &change);
 	(void)fflush(stdout);
 	if (status == CLI_YES && !change.dry_run)
-		cli_again_next(cli_again_way(cli->handle, to, NULL), to, &next);
+		cli_last_start_command(cli_last_start_way(cli->handle, to, NULL), to, &next);
 	if (next.data != NULL)
 		cli_say(cli, "%s starts workers", next.data);
 	js_buf_free(&next);

@@ -40,9 +40,9 @@ static struct run {
 	char cwd[PATH_MAX];
 	struct cli_words passed;     /* --name=value for the worker */
 	struct cli_words command;    /* CMD, without the files that were named beside it */
-	struct cli_origin origin;    /* without -s */
+	struct cli_run_stack own;    /* without -s */
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
-	int dry_run, again;
+	int dry_run, repeat;
 	int all_first;			 /* the worker starts when all names are pushed and were looked through */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
@@ -89,7 +89,7 @@ static const struct js_opt table[] = {
 	{CLI_CALL, "dry-run", NULL, "only print the command lines, one per name; the database is not asked",
 	 CLI_FLAG(&run.dry_run)},
 	{CLI_CALL + 1, "again", NULL, "repeat the last run in this directory, with its options and those given now",
-	 CLI_FLAG(&run.again)},
+	 CLI_FLAG(&run.repeat)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_run_worker_option, &run)),
 	JS_WORKER_OPTIONS_OF_DISPLAY(CLI_BY(take_run_worker_option, &run),
 				     "default; without a terminal, a line now and then"),
@@ -109,15 +109,15 @@ static int check_words(struct cli *cli)
 	JS_TRY(cli_run_words(cli, &run.input, &run.command));
 	/* --again typed by a person asks for no other names */
 	JS_TRY(cli_input_open(cli, &run.input,
-			      run.again && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
+			      run.repeat && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
 				      ? "/dev/null"
 				      : run.file));
 	if (!cli->stack_given) {
 		if (run.input.commands)
-			cli_origin_make(&run.origin, run.cwd, lines, run.file != NULL ? 2 : 1);
+			cli_run_stack_make(&run.own, run.cwd, lines, run.file != NULL ? 2 : 1);
 		else
-			cli_origin_make(&run.origin, run.cwd, cli->words, cli->words_n);
-		cli->stack = run.origin.base;
+			cli_run_stack_make(&run.own, run.cwd, cli->words, cli->words_n);
+		cli->stack = run.own.base;
 	}
 	return 0;
 }
@@ -129,10 +129,10 @@ static int check_run(struct cli *cli)
 		return CLI_USAGE;
 	}
 	/* -s NAME alone continues that stack */
-	run.again |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
-	if (run.again) {
+	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
+	if (run.repeat) {
 		cli_words_free(&run.passed);
-		JS_TRY(cli_again(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
+		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
 		if (getcwd(run.cwd, sizeof(run.cwd)) == NULL)
 			return CLI_USAGE;
 	}
@@ -150,7 +150,7 @@ static void start_worker(struct run *r, const struct js_buf *names)
 	const struct jobstack_last start = {.way = JOBSTACK_BY_RUN, .cluster = "", .log = ""};
 
 	if (names == NULL)
-		cli_again_note(r->cli, &start, &r->command);
+		cli_last_start_record(r->cli, &start, &r->command);
 	cli_worker_line(&line, r->cli, names != NULL ? "--dry-names" : NULL, r->cli->defaults_file, &r->passed,
 			r->cli->words);
 	child.argv = (const char *const *)(uintptr_t)line.at;
@@ -259,7 +259,7 @@ static int print_run_json(struct run *r, const struct jobstack_push_result *push
 			 KEY_REAL("rate", (double)done * 1e6 / (double)took_us, took_us > 0));
 }
 
-static void say_output(const struct run *r)
+static void say_where_output_is(const struct run *r)
 {
 	const char *logs = r->log_dir != NULL ? r->log_dir : "jobstack-logs";
 	char dir[2 * PATH_MAX];
@@ -267,8 +267,8 @@ static void say_output(const struct run *r)
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
 	/* a line that is repeated may have been typed in another directory */
-	(void)snprintf(dir, sizeof(dir), "%s%s%s/%s", r->again && logs[0] != '/' ? r->cwd : "",
-		       r->again && logs[0] != '/' ? "/" : "", logs, r->cli->stack);
+	(void)snprintf(dir, sizeof(dir), "%s%s%s/%s", r->repeat && logs[0] != '/' ? r->cwd : "",
+		       r->repeat && logs[0] != '/' ? "/" : "", logs, r->cli->stack);
 	if (r->output != NULL || access(dir, F_OK) == 0)
 		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints the output of one entry",
 			r->output != NULL ? r->output : dir, r->cli->stack);
@@ -298,7 +298,7 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 			" of these names (done before, then pruned): only another stack (-s NAME) runs "
 			"them again",
 			known);
-	else if (known > 0 && !r->again && r->now.dead == 0)
+	else if (known > 0 && !r->repeat && r->now.dead == 0)
 		cli_say(r->cli,
 			"the stack already had %" PRIu64
 			" of these names: those that are done do not run again; `jobstack requeue -s %s -t done` puts "
@@ -318,14 +318,14 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	    (r->now.max_failures <= 0 || r->now.dead < (uint64_t)r->now.max_failures))
 		cli_say(r->cli, CLI_IS_PAUSED, r->cli->stack, r->cli->stack);
 	if (done > 0 || r->now.dead > 0)
-		say_output(r);
+		say_where_output_is(r);
 	return r->now.dead > 0 || count_left(&r->now) > 0 ? CLI_NO : CLI_YES;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- run */
 
 /* Names are on the command line, perhaps, and would be arguments of the command. */
-static void say_separator(const struct run *r)
+static void suggest_separator(const struct run *r)
 {
 	struct stat st;
 
@@ -340,7 +340,7 @@ static void say_separator(const struct run *r)
 }
 
 /* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
-static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)
+static int report_push(struct run *r, int status, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;
 	int refused = status == JOBSTACK_ESTOPPED ? cli_input_refused(r->cli, in, result->pushed) : 0;
@@ -366,7 +366,7 @@ static int has_lost_name(struct run *r)
 
 	(void)snprintf(name, sizeof(name), "%s", r->cli->stack);
 	js_error_clear(&r->cli->error);
-	if (r->origin.pushed.data != NULL && r->started == 0 && cli_origin_find(r->cli, &r->origin) == 0 &&
+	if (r->own.pushed.data != NULL && r->started == 0 && cli_run_stack_find(r->cli, &r->own) == 0 &&
 	    strcmp(name, r->cli->stack) != 0) {
 		r->names = r->paused_once = 0;
 		cli_say(r->cli, "stack \"%s\"", r->cli->stack);
@@ -386,11 +386,11 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	options.policy = &r->policy;
 	options.cwd = r->cwd;
 	do {
-		options.origin = r->origin.pushed.data != NULL ? &r->origin.pushed : NULL;
+		options.origin = r->own.pushed.data != NULL ? &r->own.pushed : NULL;
 		status = jobstack_push_from(r->cli->handle, r->cli->stack, &options, next_name, r, result,
 					    &r->cli->error);
 	} while (status == JOBSTACK_ECONFLICT && has_lost_name(r));
-	status = judge_push(r, status, result);
+	status = report_push(r, status, result);
 	js_error_clear(r->failed ? NULL : &r->cli->error);
 	cli_input_say_skipped(r->cli, &r->input);
 	if (r->all_first && cli_stop == 0 && result->pushed > 0)
@@ -434,7 +434,7 @@ static int read_names(struct run *r, struct js_buf *names)
 	}
 	if (names->failed)
 		return cli_no_memory(r->cli);
-	return got < 0 ? judge_push(r, JOBSTACK_ESTOPPED, &(struct jobstack_push_result){.size = 0}) : 0;
+	return got < 0 ? report_push(r, JOBSTACK_ESTOPPED, &(struct jobstack_push_result){.size = 0}) : 0;
 }
 
 /* --dry-run: the worker knows its templates, and prints the commands for the names that it is given. */
@@ -466,7 +466,7 @@ static int push_and_run(struct cli *cli)
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
 	if (!cli->stack_given)
-		JS_TRY(cli_origin_find(cli, &r->origin));
+		JS_TRY(cli_run_stack_find(cli, &r->own));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
 	r->all_first = cli_worker_may_clash(&r->passed);
 	if (read_status(r, &r->before) != 0)
@@ -476,14 +476,14 @@ static int push_and_run(struct cli *cli)
 		JS_TRY(cli_input_open(cli, &r->input, "/dev/null"));
 	} else if (r->input.words == NULL && isatty(r->input.fd)) {
 		cli_say(cli, "type one name per line; Ctrl-D ends");
-		say_separator(r);
+		suggest_separator(r);
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
-	} else if (!r->again && r->before.pushed > 0)
+	} else if (!r->repeat && r->before.pushed > 0)
 		cli_say(cli,
 			"these files are added to those of earlier runs in the stack \"%s\" (%" PRIu64 " done, %" PRIu64
 			" dead, %" PRIu64 " left, which run, too); -s NAME keeps lists apart",
 			cli->stack, r->before.done + r->before.pruned, r->before.dead, count_left(&r->before));
-	if (r->limited && !r->again && r->before.ready + r->before.waiting > 0)
+	if (r->limited && !r->repeat && r->before.ready + r->before.waiting > 0)
 		cli_say(cli,
 			"the stack has %" PRIu64
 			" %s left from before: --max-entries counts what is left, too, and it may run first",
@@ -493,7 +493,7 @@ static int push_and_run(struct cli *cli)
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
 		cli_tell(cli, "nothing to do: %s",
 			 r->input.words != NULL ? "no files were given" : "the input is empty");
-		say_separator(r);
+		suggest_separator(r);
 		return CLI_NO;
 	}
 	if (r->started == 0 && status != 0)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Of a script for a shell, the program is its first word. */
-static void name_base(struct cli_origin *o, const char *program)
+static void name_base(struct cli_run_stack *o, const char *program)
 {
 	size_t len = strcspn(program, " \t\n"), n = 0;
 	const char *end = program + len, *slash = memrchr(program, '/', len);
@@ -31,7 +31,7 @@ static int ends_alike(char *const words[], size_t n)
 	return n > 1 && strcmp(words[n - 1], "{}") == 0;
 }
 
-void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[], size_t n)
+void cli_run_stack_make(struct cli_run_stack *o, const char *dir, char *const words[], size_t n)
 {
 	js_buf_str(&o->text, js_home_user());
 	js_buf_char(&o->text, '\0');
@@ -43,7 +43,7 @@ void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[],
 	name_base(o, words[0]);
 }
 
-int cli_origin_find(struct cli *cli, struct cli_origin *o)
+int cli_run_stack_find(struct cli *cli, struct cli_run_stack *o)
 {
 	o->pushed = (struct jobstack_bytes){o->text.data, o->text.len};
 	if (o->text.failed)

@@ -8,17 +8,17 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
-struct cli_origin {
+struct cli_run_stack {
 	struct js_buf text;	      /* what it is for, as the ledger knows it */
-	struct jobstack_bytes pushed; /* TEXT for the push, after cli_origin_find; before that data is NULL */
+	struct jobstack_bytes pushed; /* TEXT for the push, after cli_run_stack_find; before that data is NULL */
 	char base[48];		      /* the program, as far as a stack's name can be called so: "convert.sh" */
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
 /* Makes it for the command WORDS (N of them) in the directory DIR. */
-void cli_origin_make(struct cli_origin *origin, const char *dir, char *const words[], size_t n);
+void cli_run_stack_make(struct cli_run_stack *stack, const char *dir, char *const words[], size_t n);
 
 /* Sets cli->stack to the stack that has this origin, else to a name that is free.  0, or the exit status, with the
  * reason printed.  Two commands may find the same free name at the same moment: the push of one of them then fails with
  * ECONFLICT, and is to be repeated if another call finds another name. */
-int cli_origin_find(struct cli *cli, struct cli_origin *origin);
+int cli_run_stack_find(struct cli *cli, struct cli_run_stack *stack);

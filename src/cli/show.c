@@ -204,7 +204,7 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 }
 
 /* Which version ran, and on what. */
-static void add_origin(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
+static void add_versions(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *version = figures_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
 	const char *platform = figures_facts_text(&s->facts, JOBSTACK_FACT_PLATFORM, i->platform);
@@ -258,7 +258,7 @@ static void add_attempt(const struct showing *s, struct js_buf *out, const struc
 	add_output_line(out, i);
 	add_tail(out, i);
 	add_command(out, i);
-	add_origin(s, out, i);
+	add_versions(s, out, i);
 }
 
 /* ------------------------------------------------------------------------------------------------------- as JSON */

@@ -96,7 +96,7 @@ static void render_detail(const struct cli *cli, const struct figures_snapshot *
 
 	(void)jobstack_ended_bad(cli->handle, l->seen[0].stack.name, add_bad_node, &text, &ignored);
 	js_buf_str(&text, text.len > 0 ? "\n" : "");
-	if (l->idle.alone && cli_again_way(cli->handle, l->seen[0].stack.name, &last) >= 0 && last.data != NULL) {
+	if (l->idle.alone && cli_last_start_way(cli->handle, l->seen[0].stack.name, &last) >= 0 && last.data != NULL) {
 		cli_idle_next(l->seen[0].stack.name, &l->idle, &next);
 		js_buf_printf(&text, "\nlast started %s\n%s\n", last.data, next.data != NULL ? next.data : "");
 	}

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int keep_fact(void *ctx, const struct jobstack_stack_fact *fact)
+static int copy_fact(void *ctx, const struct jobstack_stack_fact *fact)
 {
 	struct figures_facts *all = ctx;
 	char *text = strdup(fact->text);
 
-	all->failed |= text == NULL || js_array_grow(&all->at, &all->room, all->n + 1, sizeof(*all->at)) != 0;
+	all->failed |= text == NULL || js_array_grow(&all->at, &all->capacity, all->n + 1, sizeof(*all->at)) != 0;
 	if (all->failed) {
 		free(text);
 		return 1;
@@ -28,7 +28,7 @@ static int keep_fact(void *ctx, const struct jobstack_stack_fact *fact)
 int figures_facts_read(struct figures_facts *all, struct jobstack *handle, const char *stack,
 		       struct jobstack_error *error)
 {
-	int status = jobstack_stack_facts(handle, stack, keep_fact, all, error);
+	int status = jobstack_stack_facts(handle, stack, copy_fact, all, error);
 
 	return all->failed ? js_error_memory(error) : status;
 }

@@ -16,7 +16,7 @@ struct figures_fact {
 /* Start it as {0}. */
 struct figures_facts {
 	struct figures_fact *at; /* sorted by kind and time */
-	size_t n, room;
+	size_t n, capacity;
 	int failed;
 };
 

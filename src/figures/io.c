@@ -26,11 +26,11 @@ struct sample {
 	uint64_t sequences[2], in_sequences[2];	     /* of reading and of writing runs */
 	struct js_sketch gaps_us, bytes_cv, took_cv; /* cv: in millionths */
 	struct interval *done;
-	size_t done_n, done_room;
+	size_t done_n, done_capacity;
 	int failed;
 };
 
-static void put(struct figures_finding *f, const char *name, double value)
+static void put_number(struct figures_finding *f, const char *name, double value)
 {
 	f->number[f->n].name = name;
 	f->number[f->n++].value = value;
@@ -68,7 +68,7 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 	s->chained += (uint64_t)chained;
 }
 
-static int take_file(void *ctx, const struct jobstack_file *file)
+static int sample_file(void *ctx, const struct jobstack_file *file)
 {
 	struct figures_spread bytes = {0}, took = {0};
 	struct sample *s = ctx;
@@ -82,7 +82,7 @@ static int take_file(void *ctx, const struct jobstack_file *file)
 		figures_spread_add(&took, (double)(run->ended_us - run->started_us));
 		if (run->read_bytes >= 0 && run->write_bytes >= 0)
 			figures_spread_add(&bytes, (double)run->read_bytes + (double)run->write_bytes);
-		s->failed = js_array_grow(&s->done, &s->done_room, s->done_n + 1, sizeof(*s->done)) != 0;
+		s->failed = js_array_grow(&s->done, &s->done_capacity, s->done_n + 1, sizeof(*s->done)) != 0;
 		if (!s->failed)
 			s->done[s->done_n++] = (struct interval){run->started_us, run->ended_us};
 	}
@@ -93,12 +93,12 @@ static int take_file(void *ctx, const struct jobstack_file *file)
 	return s->failed;
 }
 
-static double quantile(const struct js_sketch *s, double q, double unit)
+static double sketch_quantile(const struct js_sketch *s, double q, double unit)
 {
 	return s->n == 0 ? -1 : (double)js_sketch_quantile(s, q) / unit;
 }
 
-static double ratio(uint64_t part, uint64_t whole)
+static double share_of(uint64_t part, uint64_t whole)
 {
 	return whole == 0 ? -1 : (double)part / (double)whole;
 }
@@ -113,18 +113,19 @@ static void find_bytes(struct figures_finding *f, const struct figures_tally *t,
 		f[0].why = f[1].why = f[5].why = "no attempt is known to have read or written at least 64 KiB";
 	else if (t->kind[FIGURES_BOTH] == n)
 		f[5].why = "no attempt is read-heavy or write-heavy";
-	put(&f[0], "attempts", (double)n);
+	put_number(&f[0], "attempts", (double)n);
 	for (int k = 0; k < FIGURES_KINDS; k++)
-		put(&f[0], ((const char *const[]){"read_heavy", "write_heavy", "both"})[k], ratio(t->kind[k], n));
+		put_number(&f[0], ((const char *const[]){"read_heavy", "write_heavy", "both"})[k],
+			   share_of(t->kind[k], n));
 	for (int k = 0; k < FIGURES_KINDS; k++)
-		put(&f[0], ((const char *const[]){"files_read_heavy", "files_write_heavy", "files_both"})[k],
-		    ratio(s->kind[k], files));
-	put(&f[1], "only_read", ratio(t->one_way[FIGURES_READS], n));
-	put(&f[1], "only_written", ratio(t->one_way[FIGURES_WRITES], n));
-	put(&f[5], "read_median", quantile(&t->kind_bytes[FIGURES_READS], .5, 1));
-	put(&f[5], "read_p95", quantile(&t->kind_bytes[FIGURES_READS], .95, 1));
-	put(&f[5], "written_median", quantile(&t->kind_bytes[FIGURES_WRITES], .5, 1));
-	put(&f[5], "written_p95", quantile(&t->kind_bytes[FIGURES_WRITES], .95, 1));
+		put_number(&f[0], ((const char *const[]){"files_read_heavy", "files_write_heavy", "files_both"})[k],
+			   share_of(s->kind[k], files));
+	put_number(&f[1], "only_read", share_of(t->one_way[FIGURES_READS], n));
+	put_number(&f[1], "only_written", share_of(t->one_way[FIGURES_WRITES], n));
+	put_number(&f[5], "read_median", sketch_quantile(&t->kind_bytes[FIGURES_READS], .5, 1));
+	put_number(&f[5], "read_p95", sketch_quantile(&t->kind_bytes[FIGURES_READS], .95, 1));
+	put_number(&f[5], "written_median", sketch_quantile(&t->kind_bytes[FIGURES_WRITES], .5, 1));
+	put_number(&f[5], "written_p95", sketch_quantile(&t->kind_bytes[FIGURES_WRITES], .95, 1));
 }
 
 /* 3, 4, 5 and 10 */
@@ -132,24 +133,24 @@ static void find_reuse(struct figures_finding *f, const struct sample *s, size_t
 {
 	if (s->gaps_us.n == 0)
 		f[2].why = "no file has two runs that were done (retries of a failure don't count)";
-	put(&f[2], "intervals", (double)s->gaps_us.n);
-	put(&f[2], "median", quantile(&s->gaps_us, .5, 1e6));
-	put(&f[2], "p90", quantile(&s->gaps_us, .9, 1e6));
+	put_number(&f[2], "intervals", (double)s->gaps_us.n);
+	put_number(&f[2], "median", sketch_quantile(&s->gaps_us, .5, 1e6));
+	put_number(&f[2], "p90", sketch_quantile(&s->gaps_us, .9, 1e6));
 	if (s->gaps_us.n == 0 || s->sequences[0] + s->sequences[1] == 0)
 		f[3].why = "no file has two done runs that moved at least 64 KiB";
-	put(&f[3], "reading", ratio(s->in_sequences[0], s->sequences[0]));
-	put(&f[3], "writing", ratio(s->in_sequences[1], s->sequences[1]));
+	put_number(&f[3], "reading", share_of(s->in_sequences[0], s->sequences[0]));
+	put_number(&f[3], "writing", share_of(s->in_sequences[1], s->sequences[1]));
 	if (stacks < 2 || s->files == 0)
 		f[4].why = s->files == 0 ? "no file was processed"
 					 : "only one stack was given. Name all that share files, such as `jobstack "
 					   "report --io A B`";
-	put(&f[4], "shared", ratio(s->shared, s->files));
-	put(&f[4], "written_then_read", ratio(s->chained, s->files));
+	put_number(&f[4], "shared", share_of(s->shared, s->files));
+	put_number(&f[4], "written_then_read", share_of(s->chained, s->files));
 	if (s->took_cv.n == 0)
 		f[9].why = "no file has two runs that were done";
-	put(&f[9], "files", (double)s->took_cv.n);
-	put(&f[9], "bytes_variation", quantile(&s->bytes_cv, .5, 1e6));
-	put(&f[9], "time_variation", quantile(&s->took_cv, .5, 1e6));
+	put_number(&f[9], "files", (double)s->took_cv.n);
+	put_number(&f[9], "bytes_variation", sketch_quantile(&s->bytes_cv, .5, 1e6));
+	put_number(&f[9], "time_variation", sketch_quantile(&s->took_cv, .5, 1e6));
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -178,9 +179,9 @@ static void find_together(struct figures_finding *f, struct sample *s)
 	}
 	if (groups.n == 0)
 		f->why = "no two attempts of the sample ran at the same time";
-	put(f, "groups", (double)groups.n);
-	put(f, "variation", groups.n > 0 ? groups.mean : -1);
-	put(f, "variation_of_all", figures_spread_cv(&all));
+	put_number(f, "groups", (double)groups.n);
+	put_number(f, "variation", groups.n > 0 ? groups.mean : -1);
+	put_number(f, "variation_of_all", figures_spread_cv(&all));
 }
 
 /* 9 */
@@ -205,12 +206,13 @@ static void find_hours(struct figures_finding *f, const struct figures_tally *t)
 		f->why = "done attempts began in fewer than three hours of the day";
 		return;
 	}
-	put(f, "fastest_hour", fast);
-	put(f, "fastest_mean", t->took[fast].mean / 1e6);
-	put(f, "slowest_hour", slow);
-	put(f, "slowest_mean", t->took[slow].mean / 1e6);
-	put(f, "variation", cv.mean);
-	put(f, "correlation", mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
+	put_number(f, "fastest_hour", fast);
+	put_number(f, "fastest_mean", t->took[fast].mean / 1e6);
+	put_number(f, "slowest_hour", slow);
+	put_number(f, "slowest_mean", t->took[slow].mean / 1e6);
+	put_number(f, "variation", cv.mean);
+	put_number(f, "correlation",
+		   mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
 }
 
 /* 7.  A file system has the same number in each stack. */
@@ -227,9 +229,9 @@ static int find_mounts(struct jobstack *handle, struct figures_io *io, const str
 	}
 	if (n < 2)
 		f->why = n == 0 ? "no attempt's file system is known" : "all attempts used one file system";
-	put(f, "file_systems", (double)n);
-	put(f, "least", t->mount[least].bytes);
-	put(f, "most", t->mount[most].bytes);
+	put_number(f, "file_systems", (double)n);
+	put_number(f, "least", t->mount[least].bytes);
+	put_number(f, "most", t->mount[most].bytes);
 	for (size_t i = 0; i < io->stacks_n && status == 0 && n > 1; i++) {
 		struct figures_facts facts = {.n = 0};
 
@@ -269,7 +271,7 @@ int figures_io_read(struct jobstack *handle, struct figures_io *io, figures_prog
 		io->unindexed = 1;
 		status = 0;
 	}
-	JS_THEN(status, jobstack_files(handle, &some, take_file, s, &io->share, error));
+	JS_THEN(status, jobstack_files(handle, &some, sample_file, s, &io->share, error));
 	if (s != NULL && s->failed) {
 		js_error_clear(error);
 		status = js_error_memory(error);

@@ -38,40 +38,41 @@ static const struct rounding limit[] = {
 	{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
 static const struct rounding size[] = {{1024 * MIB, 64 * MIB}, {8192 * MIB, 256 * MIB}, {0, 1024 * MIB}};
 
-static uint64_t larger(double a, double b)
+static uint64_t larger_of(double a, double b)
 {
 	return (uint64_t)(a > b ? a : b);
 }
 
 /* Memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.  Entries that
  * need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
-static void advise_memory(struct figures_advice *a, const struct figures_tally *t)
+static void recommend_memory(struct figures_recommendation *a, const struct figures_tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
 
 	if (t->rss_kib.n == 0)
 		return;
-	a->mem_kib = round_up(larger(1.2 * p99, max <= 2 * p99 ? 1.1 * max : 0), size);
+	a->mem_kib = round_up(larger_of(1.2 * p99, max <= 2 * p99 ? 1.1 * max : 0), size);
 	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
 }
 
 /* Wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at most a day,
  * which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half an entry per
  * slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a fifth. */
-static void advise_time(struct figures_advice *a, const struct figures_tally *t, int64_t within_us)
+static void recommend_time(struct figures_recommendation *a, const struct figures_tally *t, int64_t within_us)
 {
-	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
+	uint64_t us = larger_of(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
 	double mean = 10 * js_sketch_mean(&t->done_us);
 
-	us = larger((double)us, mean < (double)DAY ? mean : (double)DAY);
+	us = larger_of((double)us, mean < (double)DAY ? mean : (double)DAY);
 	if (within_us > 0)
-		us = larger((double)us, 1.2 * (double)within_us);
+		us = larger_of((double)us, 1.2 * (double)within_us);
 	a->time_us = (int64_t)round_up(us, wall);
-	a->timeout_us = (int64_t)round_up(larger(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
+	a->timeout_us = (int64_t)round_up(larger_of(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
 }
 
 /* LEFT: how many entries have not ended.  WITHIN_US: the wanted wall time, or -1. */
-static void make_advice(struct figures_advice *a, const struct figures_tally *t, uint64_t left, int64_t within_us)
+static void make_recommendation(struct figures_recommendation *a, const struct figures_tally *t, uint64_t left,
+				int64_t within_us)
 {
 	double busy = t->cpu_of_us > 0 ? t->cpu_us / t->cpu_of_us : 0;
 
@@ -80,7 +81,7 @@ static void make_advice(struct figures_advice *a, const struct figures_tally *t,
 	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
 	a->known = t->done_us.n > 0;
 	a->few = t->done_us.n < FIGURES_FEW;
-	advise_memory(a, t);
+	recommend_memory(a, t);
 	if (!a->known)
 		return;
 	a->longest_us = (int64_t)t->done_us.max;
@@ -88,11 +89,11 @@ static void make_advice(struct figures_advice *a, const struct figures_tally *t,
 	a->are_left = left > 0;
 	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
 	a->work_us = figures_time(t->us) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
-	advise_time(a, t, within_us);
+	recommend_time(a, t, within_us);
 }
 
 /* At the end some slots are idle while others finish their last entry; the p99 is taken as the time that this lasts. */
-uint64_t figures_advice_workers(const struct figures_advice *a, int64_t within_us)
+uint64_t figures_recommendation_workers(const struct figures_recommendation *a, int64_t within_us)
 {
 	double usable = (double)(within_us - a->p99_us), n;
 
@@ -104,7 +105,7 @@ uint64_t figures_advice_workers(const struct figures_advice *a, int64_t within_u
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
 }
 
-int64_t figures_advice_takes(const struct figures_advice *a, uint64_t workers)
+int64_t figures_recommendation_takes(const struct figures_recommendation *a, uint64_t workers)
 {
 	return (int64_t)(a->work_us / ((double)a->slots * (double)workers)) + a->p99_us;
 }
@@ -116,7 +117,7 @@ int figures_report_so_far(const struct figures_report *r)
 
 uint64_t figures_report_workers(const struct figures_report *r)
 {
-	return r->wanted_us >= 0 ? figures_advice_workers(&r->advice, r->wanted_us) : 0;
+	return r->wanted_us >= 0 ? figures_recommendation_workers(&r->recommendation, r->wanted_us) : 0;
 }
 
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS])
@@ -135,22 +136,22 @@ size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar b
 	return n;
 }
 
-uint64_t figures_report_request(const struct figures_report *r, struct figures_advice *a, int64_t *within_us)
+uint64_t figures_report_request(const struct figures_report *r, struct figures_recommendation *a, int64_t *within_us)
 {
 	static const int64_t minutes[] = {10, 60, 8 * 60, 24 * 60};
 	uint64_t left = figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0, workers = 0;
 
-	*a = r->advice;
+	*a = r->recommendation;
 	*within_us = r->wanted_us;
 	if (r->wanted_us >= 0)
 		return figures_report_workers(r);
 	for (size_t i = 0; i < 4 && (workers == 0 || workers > r->tally->node_n); i++) {
 		*within_us = minutes[i] * 60 * JS_SECOND_US;
-		make_advice(a, r->tally, left, *within_us);
-		workers = figures_advice_workers(a, *within_us);
+		make_recommendation(a, r->tally, left, *within_us);
+		workers = figures_recommendation_workers(a, *within_us);
 	}
 	if (workers == 0)
-		*a = r->advice;
+		*a = r->recommendation;
 	return workers;
 }
 
@@ -247,7 +248,7 @@ static int read_attempts(struct jobstack *handle, const char *name, struct figur
 	return 0;
 }
 
-static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
+static int copy_slowest_datapath(void *ctx, const struct jobstack_item *item)
 {
 	struct figures_report *r = ctx;
 
@@ -266,7 +267,7 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		entry[i] = r->tally->slow[i].entry;
 	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
-	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
+	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, copy_slowest_datapath, r, error);
 }
 
 /* Adds the attempts of a list to the package that its LINE names: "NAME VERSION".  0, or -1: out of memory. */
@@ -281,7 +282,7 @@ static int add_package(struct figures_packages *all, const char *line, const str
 	while (i < all->n && (strcmp(all->at[i].name, new.name) != 0 || strcmp(all->at[i].version, new.version) != 0))
 		i++;
 	if (i == all->n) {
-		if (js_array_grow(&all->at, &all->room, i + 1, sizeof(new)) != 0)
+		if (js_array_grow(&all->at, &all->capacity, i + 1, sizeof(new)) != 0)
 			return -1;
 		all->at[all->n++] = new;
 	}
@@ -334,7 +335,7 @@ static int count_packages(struct figures_report *r)
 }
 
 /* Called last, so that no view can show what is left out. */
-static int leave_out(const struct figures_share *share, struct figures_report *r, struct jobstack_error *error)
+static int remove_hidden(const struct figures_share *share, struct figures_report *r, struct jobstack_error *error)
 {
 	for (size_t i = 0; i < FIGURES_SLOWEST && figures_share_hides(share, FIGURES_SHARE_DATAPATHS); i++)
 		js_buf_free(&r->slow[i]);
@@ -367,10 +368,10 @@ int figures_report_read(struct jobstack *handle, const char *name, struct figure
 		status = figures_idle_read(handle, name, &r->stack.s, &r->idle, error);
 	if (status == 0 && r->stack.s.dead > 0)
 		status = figures_failures_read(handle, name, NULL, &r->failures, error);
-	JS_THEN(status, leave_out(r->share, r, error));
+	JS_THEN(status, remove_hidden(r->share, r, error));
 	if (status == 0)
-		make_advice(&r->advice, r->tally, figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0,
-			    r->wanted_us);
+		make_recommendation(&r->recommendation, r->tally,
+				    figures_report_so_far(r) ? figures_stack_left(&r->stack.s) : 0, r->wanted_us);
 	return status;
 }
 

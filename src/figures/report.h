@@ -22,12 +22,12 @@ struct figures_packages {
 		uint64_t entries, nodes;
 		unsigned char on[FIGURES_NODES / 8]; /* a bit for each node */
 	} * at;
-	size_t n, room;
+	size_t n, capacity;
 	uint64_t more; /* that are not among the first FIGURES_PACKAGES, or left out */
 };
 
 /* What the next run should request, computed from the last one.  docs/DATA.md explains the rules. */
-struct figures_advice {
+struct figures_recommendation {
 	int known; /* an entry is done, so there is advice */
 	int few;
 	int64_t longest_us, p99_us;
@@ -50,7 +50,7 @@ struct figures_report {
 	struct figures_stack stack;
 	struct figures_idle idle;
 	struct figures_tally *tally;
-	struct figures_advice advice;
+	struct figures_recommendation recommendation;
 	struct js_buf slow[FIGURES_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */
 	struct figures_failures failures;    /* of dead entries */
 	struct figures_facts facts;
@@ -76,7 +76,8 @@ uint64_t figures_report_workers(const struct figures_report *report);
 /* What to request for the next run: ADVICE for the wanted time or, if none was given, for the first of 10 min, 1 h, 8
  * h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets that time.  Returns how
  * many workers; 0: no number of workers can. */
-uint64_t figures_report_request(const struct figures_report *report, struct figures_advice *advice, int64_t *within_us);
+uint64_t figures_report_request(const struct figures_report *report, struct figures_recommendation *recommendation,
+				int64_t *within_us);
 
 /* A part of the time, from FROM_US on: attempts that ended in it, done and not done; commands and workers at once, on
  * average; and how things stood at its end: entries that are done, whose last attempt failed, at work, and left. */
@@ -102,7 +103,7 @@ struct figures_bar {
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS]);
 
 /* How many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too long. */
-uint64_t figures_advice_workers(const struct figures_advice *advice, int64_t within_us);
+uint64_t figures_recommendation_workers(const struct figures_recommendation *recommendation, int64_t within_us);
 
 /* How long the work takes with so many, about. */
-int64_t figures_advice_takes(const struct figures_advice *advice, uint64_t workers);
+int64_t figures_recommendation_takes(const struct figures_recommendation *recommendation, uint64_t workers);

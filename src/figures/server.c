@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int keep_fact(void *ctx, const char *name, const char *value)
+static int append_fact(void *ctx, const char *name, const char *value)
 {
 	struct js_buf *facts = ctx;
 
@@ -21,7 +21,7 @@ static int keep_fact(void *ctx, const char *name, const char *value)
 
 int figures_server_read(struct figures_server *s, struct jobstack *handle, struct jobstack_error *error)
 {
-	int status = jobstack_server_facts(handle, keep_fact, &s->facts, error);
+	int status = jobstack_server_facts(handle, append_fact, &s->facts, error);
 
 	if (!s->facts.failed)
 		return status;

@@ -17,7 +17,7 @@ int figures_share_hides(const struct figures_share *share, unsigned what)
 }
 
 /* Of a platform, the lines whose values come from the machine and from Slurm, not from the user. */
-static void keep_machine(char *text)
+static void keep_machine_lines(char *text)
 {
 	static const char *const kept[] = {"kernel: ", "processor: ", "memory of the job, "};
 	char *to = text;
@@ -57,7 +57,7 @@ int figures_share_facts(const struct figures_share *share, struct figures_facts 
 		if (!figures_share_hides(share, FIGURES_SHARE_ARGUMENTS))
 			continue;
 		if (one->f.kind == JOBSTACK_FACT_PLATFORM)
-			keep_machine(one->text);
+			keep_machine_lines(one->text);
 		if (one->f.kind != JOBSTACK_FACT_PROGRAM)
 			continue;
 		(void)snprintf(number, sizeof(number), "version number %u", ++version); /* as of --code-version */

@@ -21,7 +21,7 @@ static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 	struct figures_snapshot *shot = ctx;
 	struct figures_seen *seen;
 
-	if (js_array_grow(&shot->seen, &shot->room, shot->n + 1, sizeof(*seen)) != 0)
+	if (js_array_grow(&shot->seen, &shot->capacity, shot->n + 1, sizeof(*seen)) != 0)
 		return shot->memory = 1;
 	seen = &shot->seen[shot->n++];
 	shot->memory |= figures_stack_copy(&seen->stack, s) != 0;
@@ -65,7 +65,7 @@ int64_t figures_missing_us(const struct figures_snapshot *shot)
 }
 
 /* Keeps the entries that have run longest; the longest is first. */
-static void keep_longest(struct figures_snapshot *shot, const struct jobstack_worker_row *w)
+static void insert_longest(struct figures_snapshot *shot, const struct jobstack_worker_row *w)
 {
 	struct figures_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
 	size_t at = shot->longest_n < FIGURES_LONGEST ? shot->longest_n : FIGURES_LONGEST - 1;
@@ -85,7 +85,7 @@ static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 	struct jobstack_worker_row *to;
 	const char **text[WORKER_TEXTS];
 
-	if (js_array_grow(&shot->worker, &shot->worker_room, shot->worker_n + 1, sizeof(*to)) != 0)
+	if (js_array_grow(&shot->worker, &shot->worker_capacity, shot->worker_n + 1, sizeof(*to)) != 0)
 		return shot->memory = 1;
 	to = &shot->worker[shot->worker_n++];
 	*to = *w;
@@ -94,11 +94,11 @@ static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 	for (size_t i = 0; i < WORKER_TEXTS; i++)
 		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
 			shot->memory = 1;
-	keep_longest(shot, w);
+	insert_longest(shot, w);
 	return shot->memory;
 }
 
-static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
+static int copy_longest_datapath(void *ctx, const struct jobstack_item *item)
 {
 	struct figures_snapshot *shot = ctx;
 
@@ -120,7 +120,7 @@ static int read_workers(struct jobstack *handle, const char *name, struct figure
 		entries[i] = shot->longest[i].entry;
 	qsort(entries, shot->longest_n, sizeof(entries[0]), js_num_order);
 	if (status == 0 && shot->longest_n > 0)
-		status = jobstack_datapaths(handle, name, entries, shot->longest_n, keep_longest_datapath, shot, error);
+		status = jobstack_datapaths(handle, name, entries, shot->longest_n, copy_longest_datapath, shot, error);
 	return status;
 }
 

@@ -37,12 +37,12 @@ struct figures_longest {
 /* Start it as {0}; end it with figures_snapshot_free.  It can't be copied: texts point into it. */
 struct figures_snapshot {
 	struct figures_seen *seen;
-	size_t n, room;
+	size_t n, capacity;
 	int alarming; /* something is dead or unfinished */
 	int memory;   /* ran out */
 	/* of one stack: */
 	struct jobstack_worker_row *worker; /* with copies of their texts */
-	size_t worker_n, worker_room;
+	size_t worker_n, worker_capacity;
 	struct figures_longest longest[FIGURES_LONGEST];
 	size_t longest_n;
 	int held_back; /* by their steps, see figures_snapshot_steps */
@@ -68,7 +68,8 @@ int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *sna
 void figures_snapshot_free(struct figures_snapshot *snapshot);
 
 /* For how long no worker of the stack has been connected to the database, if all of them are in Slurm jobs, where they
- * stay connected while the server has room: perhaps nobody is left who could notice that they are dead.  Else -1. */
+ * stay connected while the server has free connections: perhaps nobody is left who could notice that they are dead.
+ * Else -1. */
 int64_t figures_missing_us(const struct figures_snapshot *snapshot);
 
 /* Where a worker is: its node, else its host, else "-". */

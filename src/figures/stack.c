@@ -60,7 +60,7 @@ static void copy_last(void *ctx, const struct jobstack_last *last)
 
 	if (last->words.len > 0 && last->user == geteuid() && last->way <= JOBSTACK_BY_SUBMIT &&
 	    last->job_us < s->own_us) {
-		to->again = (int)last->way;
+		to->last_way = (int)last->way;
 		s->own_us = last->job_us;
 	}
 	if (last->job_us >= s->newest_us)
@@ -82,7 +82,7 @@ int figures_idle_read(struct jobstack *handle, const char *name, const struct jo
 {
 	struct starts starts = {idle, INT64_MAX, INT64_MAX};
 
-	*idle = (struct figures_idle){.live = -1, .again = -1, .last = {.ended_us = -1, .job_us = -1}};
+	*idle = (struct figures_idle){.live = -1, .last_way = -1, .last = {.ended_us = -1, .job_us = -1}};
 	idle->paused = s->state == JOBSTACK_PAUSED;
 	idle->alone =
 		(s->state == JOBSTACK_OPEN || idle->paused) && s->workers == s->silent && figures_stack_left(s) > 0;

@@ -21,7 +21,7 @@ struct figures_idle {
 	int alone;		   /* entries are left, and no worker is alive; else nothing else is filled */
 	int paused;		   /* the stack is */
 	struct jobstack_last last; /* and the newest job, whoever submitted it; its texts are below */
-	int again;		   /* how this user started workers last (enum jobstack_way); -1: no way is known */
+	int last_way;		   /* how this user started workers last (enum jobstack_way); -1: no way is known */
 	char node[128], reason[256], cluster[128], log[4200];
 	/* What Slurm says, if it was asked: how many jobs of the stack wait or run (-1: not known), in words; and the
 	 * state in which the newest has ended, or "". */

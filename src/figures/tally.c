@@ -176,7 +176,7 @@ static size_t find_node(struct figures_tally *t, const char *name)
 		return t->place[at] - 1;
 	if (t->node_n == FIGURES_NODES - 1 && strcmp(name, OTHERS) != 0)
 		return find_node(t, OTHERS);
-	if (js_array_grow(&t->node, &t->node_room, t->node_n + 1, sizeof(*t->node)) != 0) {
+	if (js_array_grow(&t->node, &t->node_capacity, t->node_n + 1, sizeof(*t->node)) != 0) {
 		t->failed = 1;
 		return 0;
 	}
@@ -418,7 +418,7 @@ static void tally_attempt(struct figures_tally *t, const struct jobstack_item *i
 	tally_slow(t, i, us);
 }
 
-static int take_attempt(void *ctx, const struct jobstack_item *item)
+static int tally_item(void *ctx, const struct jobstack_item *item)
 {
 	struct figures_pass *p = ctx;
 
@@ -429,7 +429,7 @@ static int take_attempt(void *ctx, const struct jobstack_item *item)
 int figures_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		       struct figures_pass *pass, struct jobstack_error *error)
 {
-	int status = jobstack_export(handle, stack, options, take_attempt, pass, error);
+	int status = jobstack_export(handle, stack, options, tally_item, pass, error);
 
 	if (!pass->tally->failed)
 		return status;

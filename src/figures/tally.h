@@ -126,7 +126,7 @@ struct figures_tally {
 	size_t user_n;
 	int more_users;
 	struct figures_tally_node *node;
-	size_t node_n, node_room;
+	size_t node_n, node_capacity;
 	uint32_t place[4 * FIGURES_NODES]; /* hash table of nodes: an index into NODE plus 1, or 0 */
 	size_t last_node;
 	uint64_t last_entry, last_worker;

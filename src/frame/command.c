@@ -23,7 +23,7 @@ volatile int cli_stop;
 
 void cli_words_add(struct cli_words *words, const char *word)
 {
-	if (js_array_grow(&words->at, &words->room, words->n + 2, sizeof(*words->at)) != 0) {
+	if (js_array_grow(&words->at, &words->capacity, words->n + 2, sizeof(*words->at)) != 0) {
 		words->failed = 1;
 		return;
 	}

@@ -17,7 +17,7 @@ extern volatile int cli_stop;
 /* A list of words that it owns, ended by a NULL.  Start it as {0}. */
 struct cli_words {
 	char **at; /* NULL before the first */
-	size_t n, room;
+	size_t n, capacity;
 	int failed; /* memory ran out: the list is not whole */
 };
 

@@ -201,7 +201,7 @@ int chain_begin(struct server *s)
 
 /* ----------------------------------------------------------------------------------------------------- the chain */
 
-void chain_next(struct server *s)
+void chain_submit_next(struct server *s)
 {
 	struct cli *cli = &s->cli;
 	struct cli_words call = {0};
@@ -210,10 +210,10 @@ void chain_next(struct server *s)
 	uint64_t next = 0;
 	int status;
 
-	for (size_t i = 0; i + 1 < s->next.n; i++)
-		cli_words_add(&call, s->next.at[i]);
+	for (size_t i = 0; i + 1 < s->successor.n; i++)
+		cli_words_add(&call, s->successor.at[i]);
 	cli_words_format(&call, "--dependency=afterany:%s", s->job);
-	cli_words_add(&call, s->next.at[s->next.n - 1]);
+	cli_words_add(&call, s->successor.at[s->successor.n - 1]);
 	status = cli_sbatch(cli, &call, &next);
 	cli_words_free(&call);
 	if (status != 0) {

@@ -42,8 +42,8 @@ const char *chain_cluster(void);
  * server should be started, with s->ended_job set if that proof allows it; 1 if the chain was ended. */
 int chain_begin(struct server *s);
 
-/* Called when the server is up: submits the next job by the words s->next.  A failure is only told. */
-void chain_next(struct server *s);
+/* Called when the server is up: submits the next job by the words s->successor.  A failure is only told. */
+void chain_submit_next(struct server *s);
 
 /* Called when the server has ended after LIVED_US, cleanly (WELL) or not: decides whether the chain continues. */
 void chain_end(struct server *s, int well, int64_t lived_us);

@@ -20,7 +20,7 @@
 
 /* What is known of a database: its name, its server, its schema, the numbers of its stacks as text, its live workers.
  */
-struct place {
+struct database {
 	struct cli *cli;
 	char database[256];
 	struct js_buf same; /* SQL: this is the same server and database */
@@ -31,10 +31,10 @@ struct place {
 	struct js_backup backup;
 };
 
-static int take_fact(void *ctx, const char *name, const char *value)
+static int note_fact(void *ctx, const char *name, const char *value)
 {
 	static const char *const sign[] = {"hostname", "port", "datadir"};
-	struct place *p = ctx;
+	struct database *p = ctx;
 
 	if (strcmp(name, "database") == 0)
 		(void)snprintf(p->database, sizeof(p->database), "%s", value);
@@ -49,9 +49,9 @@ static int take_fact(void *ctx, const char *name, const char *value)
 	return 0;
 }
 
-static int take_stack(void *ctx, const struct jobstack_status *s)
+static int add_ledger_line(void *ctx, const struct jobstack_status *s)
 {
-	struct place *p = ctx;
+	struct database *p = ctx;
 
 	js_buf_printf(&p->ledger,
 		      "%s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
@@ -64,15 +64,15 @@ static int take_stack(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-static int read_ledger(struct place *p)
+static int read_ledger(struct database *p)
 {
 	js_buf_reset(&p->ledger);
 	p->stacks = p->entries = p->alive = 0;
-	return jobstack_status(p->cli->handle, NULL, take_stack, p, &p->cli->error);
+	return jobstack_status(p->cli->handle, NULL, add_ledger_line, p, &p->cli->error);
 }
 
 /* The client programs do not read the group [jobstack] of the option file: asks them whether they reach this server. */
-static int check_client_programs(struct place *p)
+static int check_client_programs(struct database *p)
 {
 	struct jobstack_error *error = &p->cli->error;
 	int status = p->same.failed ? js_error_memory(error) : js_backup_ask(&p->backup, p->same.data, error);
@@ -86,16 +86,16 @@ static int check_client_programs(struct place *p)
 }
 
 /* Connects, and reads what is there.  0, or the exit status.  A database without (our) schema has no stacks. */
-static int open_place(struct place *p, struct cli *cli, struct server *s)
+static int open_database(struct database *p, struct cli *cli, struct server *s)
 {
 	const char *file = cli_option_file(cli);
 	int status = cli_connect(cli, 0);
 
-	*p = (struct place){.cli = cli};
+	*p = (struct database){.cli = cli};
 	if (status != 0)
 		return status;
 	js_buf_str(&p->same, "TRUE");
-	status = jobstack_server_facts(cli->handle, take_fact, p, &cli->error);
+	status = jobstack_server_facts(cli->handle, note_fact, p, &cli->error);
 	if (status == 0 && read_ledger(p) != 0) {
 		status = cli->error.code == JOBSTACK_ESCHEMA ? 0 : cli->error.code;
 		p->unread = p->schema;
@@ -115,7 +115,7 @@ static int open_place(struct place *p, struct cli *cli, struct server *s)
 	return check_client_programs(p) != 0 ? cli_fail(cli) : 0;
 }
 
-static void close_place(struct place *p)
+static void close_database(struct database *p)
 {
 	js_buf_free(&p->same);
 	js_buf_free(&p->ledger);
@@ -124,7 +124,7 @@ static void close_place(struct place *p)
 
 /* Until its next step, a live worker would go on with entries that are ready for others when the database is set back.
  */
-static int refuse_alive(const struct place *p)
+static int refuse_alive(const struct database *p)
 {
 	if (p->alive == 0)
 		return 0;
@@ -136,7 +136,7 @@ static int refuse_alive(const struct place *p)
 }
 
 /* Only a database that nobody uses is filled, unless the user says otherwise. */
-static int refuse_used(struct place *p, int replace)
+static int refuse_used(struct database *p, int replace)
 {
 	int status;
 
@@ -172,12 +172,12 @@ int verb_backup(struct server *s)
 {
 	struct cli *cli = &s->cli;
 	const char *file = cli->words[1];
-	struct place p;
+	struct database p;
 	struct stat st;
 	int status;
 
 	begin_verb(s);
-	status = open_place(&p, cli, s);
+	status = open_database(&p, cli, s);
 	if (status == 0) {
 		if (read_ledger(&p) != 0 || js_backup_write(&p.backup, file, &cli->error) != 0)
 			status = cli_fail(cli);
@@ -185,12 +185,12 @@ int verb_backup(struct server *s)
 			(void)printf("%s: %" PRIu64 " stack%s, %" PRIu64 " entries, %.1f MB\n", file, p.stacks,
 				     show_plural(p.stacks), p.entries, (double)st.st_size / 1048576.0);
 	}
-	close_place(&p);
+	close_database(&p);
 	return status;
 }
 
 /* Compares each stack's counters with its rows, in a database that was just filled. */
-static int check_filled(struct place *p)
+static int check_filled(struct database *p)
 {
 	struct cli *cli = p->cli;
 	int status;
@@ -213,7 +213,7 @@ static int check_filled(struct place *p)
 }
 
 /* Writes what the database has to the file KEPT. */
-static int keep_replaced(struct place *p, struct server *s, const char *file, char kept[JS_LAYOUT_PATH])
+static int back_up_replaced(struct database *p, struct server *s, const char *file, char kept[JS_LAYOUT_PATH])
 {
 	struct jobstack_error *error = &p->cli->error;
 	struct stat had, given;
@@ -237,7 +237,7 @@ static int keep_replaced(struct place *p, struct server *s, const char *file, ch
 }
 
 /* After a restore that failed.  KEPT: what the database had before; "": it had no stacks, or could not be read. */
-static void put_back(struct place *p, const char *kept)
+static void restore_replaced(struct database *p, const char *kept)
 {
 	struct jobstack_error why = JOBSTACK_ERROR_INIT;
 
@@ -260,18 +260,18 @@ int verb_restore(struct server *s)
 	struct cli *cli = &s->cli;
 	const char *file = cli->words[1];
 	char kept[JS_LAYOUT_PATH] = "";
-	struct place p;
+	struct database p;
 	int status;
 
 	begin_verb(s);
 	if (js_backup_check(file, &cli->error) != 0)
 		return cli_fail(cli);
-	status = open_place(&p, cli, s);
+	status = open_database(&p, cli, s);
 	JS_THEN(status, refuse_used(&p, s->replace));
 	if (status == 0 && p.stacks > 0)
-		status = keep_replaced(&p, s, file, kept);
+		status = back_up_replaced(&p, s, file, kept);
 	if (status == 0 && js_backup_load(&p.backup, file, &cli->error) != 0) {
-		put_back(&p, kept);
+		restore_replaced(&p, kept);
 		status = cli_fail(cli);
 	}
 	JS_THEN(status, check_filled(&p));
@@ -284,12 +284,12 @@ int verb_restore(struct server *s)
 			"end, or by `jobstack recover`");
 	if (status == 0 && *kept != '\0')
 		cli_say(cli, "what the database had before is in %s", kept);
-	close_place(&p);
+	close_database(&p);
 	return status;
 }
 
 /* Adds or removes the row of jobstack_version that makes every program refuse the database. */
-static int set_aside(struct place *p, unsigned why, int on)
+static int set_aside(struct database *p, unsigned why, int on)
 {
 	char sql[120];
 
@@ -302,7 +302,7 @@ static int set_aside(struct place *p, unsigned why, int on)
 
 /* Programs that are connected already do not look at the version again, so the old numbers are read once more when the
  * new database is complete. */
-static int compare_again(struct place *from, struct place *to)
+static int compare_again(struct database *from, struct database *to)
 {
 	if (read_ledger(from) != 0)
 		return cli_fail(from->cli);
@@ -314,7 +314,7 @@ static int compare_again(struct place *from, struct place *to)
 }
 
 /* Fills the other database, while the old one refuses everybody.  At each moment at most one of them can be used. */
-static int fill_other(struct place *from, struct place *to, const char *kept)
+static int fill_other(struct database *from, struct database *to, const char *kept)
 {
 	int status = set_aside(from, JS_ASIDE_MOVING, 1) != 0 ? cli_fail(from->cli) : 0, filled;
 
@@ -347,7 +347,7 @@ int verb_move(struct server *s)
 {
 	struct cli *cli = &s->cli, other = *cli;
 	const char *file = cli->words[1];
-	struct place from = {0}, to = {0};
+	struct database from = {0}, to = {0};
 	char here[600], there[600], kept[JS_LAYOUT_PATH], name[JS_LAYOUT_PATH];
 	int status;
 
@@ -357,8 +357,8 @@ int verb_move(struct server *s)
 	other.defaults_file = name;
 	other.handle = NULL;
 	(void)snprintf(kept, sizeof(kept), "%s", chain_beside(s->layout.dir, ".moved"));
-	status = open_place(&from, cli, s);
-	JS_THEN(status, open_place(&to, &other, s));
+	status = open_database(&from, cli, s);
+	JS_THEN(status, open_database(&to, &other, s));
 	if (status == 0) {
 		jobstack_describe(cli->handle, here, sizeof(here));
 		jobstack_describe(other.handle, there, sizeof(there));
@@ -380,7 +380,7 @@ int verb_move(struct server *s)
 			     "move: %s\n",
 			     to.stacks, show_plural(to.stacks), to.entries, name, kept);
 	jobstack_free(other.handle);
-	close_place(&from);
-	close_place(&to);
+	close_database(&from);
+	close_database(&to);
 	return status;
 }

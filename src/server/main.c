@@ -17,7 +17,7 @@
 
 static struct server server;
 
-static int take_next_word(struct cli *cli, void *ctx, int key, const char *arg)
+static int add_successor_word(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	(void)cli;
 	(void)key;
@@ -56,8 +56,8 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.read_only)},
 	{0, "remove", "NAME", "share: remove the account read-NAME", CLI_NAME(&server.removed)},
 	{0, "again", "WORD", NULL,
-	 CLI_BY(take_next_word,
-		&server.next)}, /* a word of the command that submits the next job; `submit` writes these */
+	 CLI_BY(add_successor_word,
+		&server.successor)}, /* a word of the command that submits the next job; `submit` writes these */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
@@ -127,7 +127,7 @@ static int begin_run(struct server *s)
 
 static int verb_run(struct server *s)
 {
-	int status, end = 0, is_job = s->next.n > 0;
+	int status, end = 0, is_job = s->successor.n > 0;
 	int64_t began = js_clock_mono_us();
 
 	cli_catch_signals();
@@ -142,7 +142,7 @@ static int verb_run(struct server *s)
 		return status;
 	}
 	if (is_job && cli_stop == 0)
-		chain_next(s);
+		chain_submit_next(s);
 	if (server_wait(s, 0, &end) != 0) {
 		status = server_fail(s);
 		status = end != 0 ? end : status;
@@ -230,7 +230,7 @@ static int parse_server(struct server *s, int argc, char **argv, const struct ve
 	if (!(*verb)->takes_file && cli->words_n != 1)
 		return cli_usage(cli, "too many arguments after %s (give one of " VERBS ")", cli->words[0]);
 	cli->defaults_file = s->client_file; /* if it is given, the database is that of this file */
-	if (s->next.n > 0)
+	if (s->successor.n > 0)
 		expand_host(s);
 	status = options_paths(s);
 	return status != 0 ? status : CLI_GO_ON;

@@ -48,7 +48,7 @@ struct server {
 	uint64_t port, memory;
 	int takeover, replace;
 	const char *read_only, *removed;
-	struct cli_words next; /* the command that submits the next job of a chain; empty: this is no such job */
+	struct cli_words successor; /* the command that submits the next job of a chain; empty: this is no such job */
 	/* the directory, and what serves it */
 	struct js_layout layout;
 	struct js_who who;

@@ -69,12 +69,12 @@ static int fail_old_data(struct server *s)
 	(void)cli_words_split(&line, "jobstack server upgrade");
 	for (int i = 1; i < cli->argc; i++)
 		if (cli->argv[i] != cli->words[0] && strncmp(cli->argv[i], "--again=", 8) != 0 &&
-		    (s->next.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
+		    (s->successor.n == 0 || strncmp(cli->argv[i], "--bind=", 7) != 0))
 			cli_words_add(&line, cli->argv[i]);
 	cli_words_quote(&text, &line);
 	cli_tell(cli, "%s: `%s` keeps a copy of the data and starts it", cli->error.text,
 		 text.failed || line.failed ? "jobstack server upgrade" : text.data);
-	if (s->next.n > 0)
+	if (s->successor.n > 0)
 		cli_say(cli, "type that on a login node, then `jobstack server stop`, and `jobstack server submit` "
 			     "with its options as before");
 	cli_words_free(&line);

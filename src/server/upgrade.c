@@ -119,7 +119,7 @@ static void add_moves(struct js_buf *line, const char *data, const char *kept, c
 }
 
 /* After a start that failed. */
-static void put_back(struct server *s, const char *kept, const char *text, const char *older)
+static void put_data_back(struct server *s, const char *kept, const char *text, const char *older)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct js_buf start = {0}, move = {0};
@@ -170,7 +170,7 @@ static int upgrade_data(struct server *s, const char *kept, const char *text)
 	}
 	status = server_serve(s);
 	if (status < 0)
-		put_back(s, kept, text, older);
+		put_data_back(s, kept, text, older);
 	return status;
 }
 

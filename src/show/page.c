@@ -51,7 +51,7 @@ static void shorten_name(json_t *one, const char *key, int coded)
 }
 
 /* Makes a report small enough for a page in nearly all cases. */
-static void shorten(json_t *report)
+static void shorten_report(json_t *report)
 {
 	static const struct {
 		const char *list, *key;
@@ -91,7 +91,7 @@ void show_page_add(struct js_buf *page, json_t *report, size_t more)
 	       share = (start < most ? most - start : 0) / (more + 1);
 	json_t *brief;
 
-	shorten(report);
+	shorten_report(report);
 	brief = copy_main_figures(report);
 	js_buf_str(page, start > 0 ? "," : "");
 	add_json(page, report);

@@ -28,7 +28,7 @@ void show_page_end(struct js_buf *page, json_t *findings, unsigned reload_s);
  * sentences. */
 void show_report_verdict(const struct figures_report *report, struct js_buf *out);
 json_t *show_report_points(const struct figures_report *report);
-json_t *show_report_advice(const struct figures_report *report);
+json_t *show_report_recommendations(const struct figures_report *report);
 void show_report_script(const struct figures_report *report, struct js_buf *out);
 void show_report_methods(const struct figures_report *report, struct js_buf *out);
 struct show_amount show_report_cause(const struct figures_tally_cause *cause); /* "failed: exit 3" */

@@ -300,7 +300,7 @@ static json_t *used_json(const struct figures_report *r)
 
 static json_t *next_json(const struct figures_report *r)
 {
-	struct figures_advice a;
+	struct figures_recommendation a;
 	int64_t within_us;
 	uint64_t workers = figures_report_request(r, &a, &within_us);
 	const struct show_amount mem = show_sbatch_size(a.mem_kib * a.slots);
@@ -364,7 +364,7 @@ json_t *show_report_json(const struct figures_report *r)
 		KEY_JSON("wasted", wasted_json(t)), KEY_JSON("failures", show_failures_json(&r->failures)),
 		KEY_JSON("used", used_json(r)), KEY_JSON("bytes", bytes_json(t)),
 		KEY_JSON("packages", packages_json(&r->packages)), KEY_COUNT("more_packages", r->packages.more),
-		KEY_JSON("advice", show_report_advice(r)), KEY_JSON("next", next_json(r)),
+		KEY_JSON("advice", show_report_recommendations(r)), KEY_JSON("next", next_json(r)),
 		show_said_member("methods", &methods));
 	set_left_out(o, r->share);
 	return o;

@@ -38,7 +38,7 @@ static void begin_report_line(const struct text *t, const char *name)
 	js_buf_printf(t->out, "  %-11s", name);
 }
 
-static struct show_amount took(const json_t *o, const char *key)
+static struct show_amount took_text(const json_t *o, const char *key)
 {
 	return show_number(SHOW_TOOK, show_get_number(o, key));
 }
@@ -93,7 +93,7 @@ static void add_users_and_time(const struct text *t)
 		js_buf_str(t->out, json_is_true(json_object_get(t->r, "more_users")) ? " and others\n" : "\n");
 	begin_report_line(t, "time");
 	js_buf_printf(t->out, "%s to %s UTC (%s)\n", show_start(t->r, "from").text, show_start(t->r, "to").text,
-		      took(t->r, "seconds").text);
+		      took_text(t->r, "seconds").text);
 }
 
 static void add_report_head(const struct text *t)
@@ -151,7 +151,7 @@ void show_histogram_text(const json_t *histogram, unsigned columns, struct js_bu
 		begun |= n > 0;
 		if (!begun)
 			continue;
-		js_buf_printf(out, "  from %-12s%9.0f%s", took(bar, "from").text, n, n > 0 ? "  " : "");
+		js_buf_printf(out, "  from %-12s%9.0f%s", took_text(bar, "from").text, n, n > 0 ? "  " : "");
 		show_bar(out, width, n, most);
 		js_buf_char(out, '\n');
 	}
@@ -167,9 +167,9 @@ static void add_durations(const struct text *t)
 	add_heading(t, "how long the entries took");
 	js_buf_printf(t->out, " (%.0f done)\n  ", n);
 	if (n > 1)
-		js_buf_printf(t->out, "p50 %s, p90 %s, p99 %s, longest %s, mean ", took(d, "p50").text,
-			      took(d, "p90").text, took(d, "p99").text, took(d, "max").text);
-	js_buf_printf(t->out, "%s\n", took(d, "mean").text);
+		js_buf_printf(t->out, "p50 %s, p90 %s, p99 %s, longest %s, mean ", took_text(d, "p50").text,
+			      took_text(d, "p90").text, took_text(d, "p99").text, took_text(d, "max").text);
+	js_buf_printf(t->out, "%s\n", took_text(d, "mean").text);
 	if (n > 1)
 		show_histogram_text(json_object_get(d, "histogram"), t->columns, t->out);
 }
@@ -306,8 +306,8 @@ static void add_waste(const struct text *t)
 
 	if (list == NULL)
 		return;
-	js_buf_printf(t->out, "%s of the %s that all commands took together (%.1f %%)\n", took(w, "seconds").text,
-		      took(attempts, "seconds").text, 100 * fmax(0, show_get_number(w, "share")));
+	js_buf_printf(t->out, "%s of the %s that all commands took together (%.1f %%)\n", took_text(w, "seconds").text,
+		      took_text(attempts, "seconds").text, 100 * fmax(0, show_get_number(w, "share")));
 	write_table(t, list, &causes);
 	if (unknown > 0)
 		js_buf_printf(t->out, "  (the duration of %.0f of them is unknown)\n", unknown);
@@ -346,7 +346,7 @@ static void add_usage(const struct text *t)
 	add_heading(t, "resources used\n");
 	if (cpu >= 0) {
 		begin_report_line(t, "CPU time");
-		js_buf_printf(t->out, "%s, %.0f %% of the slots' time\n", took(u, "cpu_seconds").text,
+		js_buf_printf(t->out, "%s, %.0f %% of the slots' time\n", took_text(u, "cpu_seconds").text,
 			      100 * fmax(0, show_get_number(u, "cpu_share")));
 	}
 	add_memory_line(t, "memory", memory, "(largest process)");

@@ -148,7 +148,7 @@ static void add_node_points(const struct figures_tally *t, json_t *points)
 
 static void add_request_point(const struct figures_report *r, json_t *points)
 {
-	const struct figures_advice *a = &r->advice;
+	const struct figures_recommendation *a = &r->recommendation;
 	struct js_buf out = {0};
 	uint64_t n;
 
@@ -158,7 +158,7 @@ static void add_request_point(const struct figures_report *r, json_t *points)
 	if (n > 0) /* (no full stop follows an option, so that it can be copied) */
 		js_buf_printf(&out, " (%" PRIu64 " %s %s take about %s).", SHOW_ENTRIES(a->entries),
 			      a->are_left ? "that are left" : "like these",
-			      show_whole(figures_advice_takes(a, n)).text);
+			      show_whole(figures_recommendation_takes(a, n)).text);
 	add_point(points, "Request next time", &out);
 }
 

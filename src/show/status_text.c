@@ -137,21 +137,22 @@ __attribute__((format(printf, 5, 6))) static void add_count_line(const struct sh
 static void add_count_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	char pruned[64] = "", crew[128] = "", due[128] = "now";
+	char pruned[64] = "", workers[128] = "", due[128] = "now";
 
 	if (s->pruned > 0)
 		(void)snprintf(pruned, sizeof(pruned), " and %" PRIu64 " pruned", s->pruned);
 	if (s->workers > 0)
-		(void)snprintf(crew, sizeof(crew), " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)",
-			       s->workers, show_plural(s->workers), s->busy, s->slots, show_plural(s->slots));
+		(void)snprintf(workers, sizeof(workers),
+			       " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)", s->workers,
+			       show_plural(s->workers), s->busy, s->slots, show_plural(s->slots));
 	if (s->next_due_us > 0)
 		(void)snprintf(due, sizeof(due), "in %s", show_duration(s->next_due_us).text);
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", a push is still running" : "");
 	add_count_line(d, "done", SHOW_GREEN, s->done, "%s (%s)", pruned, show_percent(figures_stack_share(s)).text);
-	add_count_line(d, "running", SHOW_YELLOW, s->busy, "%s", crew);
+	add_count_line(d, "running", SHOW_YELLOW, s->busy, "%s", workers);
 	if (s->busy == 0 && s->workers > 0)
-		js_buf_printf(d->out, "running   0%s\n", crew);
+		js_buf_printf(d->out, "running   0%s\n", workers);
 	add_count_line(d, "claimed", SHOW_PLAIN, figures_stack_claimed(s), " (workers will start them next)");
 	add_count_line(d, "ready", SHOW_PLAIN, s->ready, "%s", "");
 	add_count_line(d, "waiting", SHOW_PLAIN, s->waiting, " (the next is due %s)", due);

@@ -53,7 +53,7 @@ static void add_rows(struct page *p, const struct feed_picture *picture, struct 
 		*end = '\0';
 		if (can_choose && strcasestr(line, filter) == NULL)
 			continue;
-		if (can_choose && js_array_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)) == 0)
+		if (can_choose && js_array_grow(&p->row, &p->capacity, p->n + 1, sizeof(*p->row)) == 0)
 			fill_row(&p->row[p->n++], picture, kind, n - heads[kind], p->lines);
 		js_buf_printf(&p->text, "%s\n", line);
 		p->lines++;

@@ -19,7 +19,7 @@ struct page {
 	struct js_buf text; /* lines, each ended by a newline; escaped, with show_paint's colours */
 	size_t lines;
 	struct page_row *row;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 /* Replaces the contents of PAGE by PICTURE: of the lines that can be chosen, those that contain FILTER, in letters of

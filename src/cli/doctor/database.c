@@ -54,7 +54,7 @@ static int check_name(struct doctor *d, const char *host)
 	return loopback;
 }
 
-static int connect_to_it(struct doctor *d)
+static int connect_to_database(struct doctor *d)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	int64_t began = js_clock_mono_us();
@@ -308,7 +308,7 @@ static void check_disk(struct doctor *d)
 
 /* --------------------------------------------------------------------------------------------------------- stack */
 
-static void say_reason(void *ctx, const struct cli_reason *why)
+static void print_stack_reason(void *ctx, const struct cli_reason *why)
 {
 	struct doctor *d = ctx;
 
@@ -326,7 +326,7 @@ static void examine_stack(struct doctor *d)
 	if (figures_stack_read(d->cli->handle, d->cli->stack, &s, &d->cli->error) != 0)
 		doctor_fail(d, "stack", cli_remedy(d->cli), "%s", d->cli->error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
-		cli_why_counts(&s, say_reason, d);
+		cli_why_counts(&s, print_stack_reason, d);
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_warn(d, "stack",
 			    "start workers in the directory where the names were pushed, or give them --chdir",
@@ -337,7 +337,7 @@ static void examine_stack(struct doctor *d)
 	figures_stack_free(&s);
 }
 
-static int keep_line(void *ctx, const struct jobstack_item *item)
+static int copy_worker_line(void *ctx, const struct jobstack_item *item)
 {
 	struct cli_words *line = ctx;
 	const char *at = item->argv.data, *end = at + item->argv.len;
@@ -364,8 +364,8 @@ static void check_results(struct doctor *d)
 	struct jobstack_status s;
 
 	if (d->cli->stack_given && cli_read_status(d->cli, &s) == 0 &&
-	    jobstack_attempts(d->cli->handle, d->cli->stack, s.pushed, keep_line, &line, &error) == 0 && line.n > 1 &&
-	    cli_command(&try, &error) == CLI_USAGE && said.data != NULL &&
+	    jobstack_attempts(d->cli->handle, d->cli->stack, s.pushed, copy_worker_line, &line, &error) == 0 &&
+	    line.n > 1 && cli_command(&try, &error) == CLI_USAGE && said.data != NULL &&
 	    strstr(said.data, JS_WORKER_SHARED_FILE) != NULL)
 		doctor_fail(d, "results", "start workers with another template, and requeue the entries concerned",
 			    "%s", cli_first_line(&said, ""));
@@ -376,7 +376,7 @@ static void check_results(struct doctor *d)
 
 void doctor_database(struct doctor *d)
 {
-	if (connect_to_it(d) != 0)
+	if (connect_to_database(d) != 0)
 		return;
 	js_error_clear(&d->cli->error);
 	if (figures_server_read(&d->server, d->cli->handle, &d->cli->error) != 0) {

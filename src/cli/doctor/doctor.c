@@ -40,7 +40,7 @@ static int repeat_line(struct doctor *d, const char *json)
 	return found;
 }
 
-static void words_for_srun(struct doctor *d, struct cli_words *words)
+static void add_srun_words(struct doctor *d, struct cli_words *words)
 {
 	const char *file = cli_option_file(d->cli);
 	char path[PATH_MAX];
@@ -57,7 +57,7 @@ static void words_for_srun(struct doctor *d, struct cli_words *words)
 		cli_words_format(words, "--defaults-file=%s", path);
 }
 
-static void under_srun(struct doctor *d)
+static void check_under_srun(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct cli_words words = {0};
@@ -66,7 +66,7 @@ static void under_srun(struct doctor *d)
 	char *rest, *line;
 	int status, lines = 0;
 
-	words_for_srun(d, &words);
+	add_srun_words(d, &words);
 	status = cli_command(&command, &error);
 	for (rest = out.data; (line = strsep(&rest, "\n")) != NULL;)
 		lines += repeat_line(d, line);
@@ -86,7 +86,7 @@ static void under_srun(struct doctor *d)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-static void find_where(struct doctor *d)
+static void find_host(struct doctor *d)
 {
 	static struct js_slurm_env env;
 
@@ -119,14 +119,14 @@ static int print_findings(struct cli *cli)
 {
 	d.cli = cli;
 	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
-	find_where(&d);
+	find_host(&d);
 	doctor_local(&d);
 	if (cli_stop == 0)
 		doctor_database(&d);
 	if (cli_stop == 0 && !d.inner)
 		doctor_slurm(&d);
 	if (cli_stop == 0 && d.srun != NULL)
-		under_srun(&d);
+		check_under_srun(&d);
 	figures_server_free(&d.server);
 	if (cli_stop == 0 && !cli->json && !cli->quiet)
 		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],

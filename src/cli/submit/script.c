@@ -102,8 +102,8 @@ static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t 
 /* Hands a script to sbatch: WHAT it is, how it is handed over, and BODY.  Writes it to PATH, unless it is there for an
  * array before.  Frees OPTIONS and BODY.  0 with *JOB (a dry run prints the script and the call instead); or the exit
  * status: 1 if sbatch rejected it. */
-static int hand_over(struct submit *s, const char *path, const char *what, struct cli_words *options,
-		     struct js_buf *body, uint64_t *job)
+static int submit_script(struct submit *s, const char *path, const char *what, struct cli_words *options,
+			 struct js_buf *body, uint64_t *job)
 {
 	struct cli_words call = {0};
 	struct js_buf script = {0};
@@ -152,7 +152,7 @@ static void record_job(struct submit *s, uint64_t job, uint64_t n)
 	start.log = job == 0 ? s->cli->error.text : log != NULL ? log : own;
 	if (cli_sbatch_value(&s->passed, "job-name", 'J') == NULL || cli_sbatch_value(&s->passed, "comment", 0) == NULL)
 		start.job = job;
-	cli_again_note(s->cli, &start, &s->command);
+	cli_last_start_record(s->cli, &start, &s->command);
 }
 
 /* Nodes to exclude, "n1,n2": at most MOST. */
@@ -241,7 +241,7 @@ static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 	(void)snprintf(slots, sizeof(slots), "--slots=%" PRIu64, s->slots); /* else by SLURM_CPUS_PER_TASK */
 	cli_worker_line(&line, s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->cli->words);
 	add_exec(&body, &line);
-	status = hand_over(s, s->script, "workers of", &options, &body, &job);
+	status = submit_script(s, s->script, "workers of", &options, &body, &job);
 	if (job != 0 || status == 1)
 		record_job(s, job, n);
 	if (job != 0)
@@ -262,7 +262,7 @@ int submit_array(struct submit *s, uint64_t n)
 
 /* ---------------------------------------------------------------------------------------------- what comes after */
 
-static void add_next_options(const struct submit *s, const char *after, struct cli_words *words)
+static void add_followup_options(const struct submit *s, const char *after, struct cli_words *words)
 {
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
@@ -284,7 +284,7 @@ static void add_next_options(const struct submit *s, const char *after, struct c
 		cli_words_format(words, "--dependency=afterany:%s", after);
 }
 
-int submit_next(struct submit *s, const char *after, const char *begin)
+int submit_followup(struct submit *s, const char *after, const char *begin)
 {
 	struct cli_words options = {0}, line = {0}, recover = {0};
 	struct submit_chain next = s->chain;
@@ -298,7 +298,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 		next.later = 0;
 		(void)snprintf(next.jobs, sizeof(next.jobs), "%s", after);
 	}
-	add_next_options(s, after, &options);
+	add_followup_options(s, after, &options);
 	if (begin != NULL)
 		cli_words_format(&options, "--begin=%s", begin);
 	if (s->until_done) { /* what the last round's dead workers hold is to be counted */
@@ -315,8 +315,8 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	add_exec(&body, &line);
 	body.failed |= recover.failed;
 	cli_words_free(&recover);
-	status = hand_over(s, s->next_script, s->until_done ? "another round for" : "the mail about", &options, &body,
-			   &s->next);
+	status = submit_script(s, s->followup_script, s->until_done ? "another round for" : "the mail about", &options,
+			       &body, &s->followup);
 	if (status == 1)
 		cli_say(s->cli, "sbatch rejected the follow-up job");
 	return status;
@@ -331,12 +331,13 @@ int submit_mail_job(struct submit *s, const char *subject)
 	int status;
 
 	(void)snprintf(path, sizeof(path), "%s/submit-%s-mail.sh", s->logs, s->stamp);
-	add_next_options(s, "", &options);
+	add_followup_options(s, "", &options);
 	cli_words_format(&options, "--job-name=%s", subject);
 	cli_words_format(&options, "--mail-user=%s", s->notify);
 	cli_words_add(&options, "--mail-type=END");
 	js_buf_str(&body, "exit 0\n");
-	status = hand_over(s, path, "an empty job, whose name in Slurm's mail is the result of", &options, &body, &job);
+	status = submit_script(s, path, "an empty job, whose name in Slurm's mail is the result of", &options, &body,
+			       &job);
 	if (status == 0)
 		cli_say(s->cli,
 			"no mail program here accepted the report; instead Slurm sends a mail when job %" PRIu64

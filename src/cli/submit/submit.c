@@ -177,7 +177,7 @@ static int read_resources(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- places */
 
-static int find_places(struct submit *s)
+static int set_paths(struct submit *s)
 {
 	const char *file = cli_option_file(s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
@@ -198,7 +198,7 @@ static int find_places(struct submit *s)
 	len = strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S-", gmtime(&now));
 	js_file_random_hex(s->stamp + len, 6);
 	(void)snprintf(s->script, sizeof(s->script), "%s/submit-%s.sh", s->logs, s->stamp);
-	(void)snprintf(s->next_script, sizeof(s->next_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
+	(void)snprintf(s->followup_script, sizeof(s->followup_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ static int check_database(struct submit *s)
 /* -------------------------------------------------------------------------------------------------------- sizing */
 
 /* MaxArraySize, which is one more than the largest index, and KillWait ("30 sec"). */
-static void ask_site(struct submit *s)
+static void read_site_limits(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char *config = cli_slurm_answer("scontrol show config", SUBMIT_SLURM_LIMIT_US, &error);
@@ -316,7 +316,7 @@ static void size_arrays(struct submit *s)
 		s->starts = (uint64_t)t->max_running;
 	if (t->pushers == 0 && enough > 0 && s->starts > enough)
 		s->starts = enough;
-	ask_site(s);
+	read_site_limits(s);
 	s->elements = (s->starts + s->tasks - 1) / s->tasks;
 	if (s->elements * s->tasks > s->workers) /* never more than was said; at least one job, by read_resources() */
 		s->elements = s->workers / s->tasks;
@@ -340,8 +340,8 @@ static void print_jobs(const struct submit *s, const char *what, char separator)
 	(void)fputs(what, stdout);
 	for (const char *p = s->answered; *p != '\0'; p++)
 		(void)putchar(*p == ':' ? separator : *p);
-	if (s->next > 0)
-		(void)printf("%c%" PRIu64, separator, s->next);
+	if (s->followup > 0)
+		(void)printf("%c%" PRIu64, separator, s->followup);
 	(void)putchar('\n');
 }
 
@@ -361,15 +361,15 @@ static int print_submitted(struct submit *s)
 				 KEY_JSON("job", json_incref(json_array_get(jobs, 0))), KEY_JSON("jobs", jobs),
 				 KEY_COUNT("workers", s->starts), KEY_INT("slots", s->slots, s->slots > 0),
 				 KEY_COUNT("left", figures_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
-				 KEY_INT("next", s->next, s->next > 0));
+				 KEY_INT("next", s->followup, s->followup > 0));
 	json_decref(jobs);
 	if (s->parsable || s->cli->quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
 		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, show_plural(s->starts),
 		     SHOW_ENTRIES(figures_stack_left(&s->stack.s)), s->cli->stack);
-	if (s->next > 0)
-		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
+	if (s->followup > 0)
+		(void)printf("job %" PRIu64 " follows: %s\n", s->followup,
 			     s->until_done ? "it starts new workers until nothing is left" : "it mails the result");
 	(void)printf("script: %s\n", s->script);
 	if (s->chain.round == 0) {
@@ -419,7 +419,7 @@ static int submit_all(struct submit *s)
 	if (s->until_done || s->notify != NULL) {
 		if (s->dry_run)
 			(void)putchar('\n');
-		after = submit_next(s, s->dry_run ? "JOB" : s->answered, NULL);
+		after = submit_followup(s, s->dry_run ? "JOB" : s->answered, NULL);
 		if (after != 0)
 			cli_say(s->cli, "job %s is submitted, but not its follow-up", s->answered);
 	}
@@ -450,7 +450,7 @@ static int check_submit(struct cli *cli)
 	if (s->repeat) {
 		cli_words_free(&s->passed);
 		cli_words_free(&s->worker);
-		JS_TRY(cli_again(cli, JOBSTACK_BY_SUBMIT, NULL));
+		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_SUBMIT, NULL));
 	}
 	JS_TRY(cli_sbatch_check(cli, &s->passed, s->dry_run, s->parsable));
 	s->command = (struct cli_words){.at = cli->words, .n = cli->words_n};
@@ -478,7 +478,7 @@ static int submit_jobs(struct cli *cli)
 		JS_TRY(cli_sbatch_find(cli, "`jobstack run` works without Slurm on this machine"));
 	if (s->chain.round == 0 && cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 10 * JS_SECOND_US));
-	JS_TRY(find_places(s));
+	JS_TRY(set_paths(s));
 	status = s->chain.round > 0 ? submit_later_round(s) : first_round(s);
 	if (status == CLI_GO_ON) {
 		size_arrays(s);

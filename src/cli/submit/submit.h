@@ -4,7 +4,7 @@
  *
  *     submit.c  the options; what the first round checks; sizing
  *     script.c  the scripts, and how sbatch gets them
- *     next.c    later rounds: whether the chain goes on, and the mail at its end
+ *     followup.c  later rounds: whether the chain goes on, and the mail at its end
  */
 #pragma once
 
@@ -51,8 +51,8 @@ struct submit {
 	int overlap;	     /* the workers' steps leave the CPUs to the steps of commands (js_slurm_share) */
 	char cluster[64];    /* its name, or "" */
 	char answered[SUBMIT_JOBS_TEXT]; /* the jobs that sbatch made, separated by colons */
-	uint64_t next;			 /* the job that comes after; 0: none */
-	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
+	uint64_t followup;		 /* the job that comes after; 0: none */
+	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], followup_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
 };
 
 /* Submits an array of N elements (1: a job) of workers, and adds its number to s->answered.  0, or the exit status. */
@@ -60,7 +60,7 @@ int submit_array(struct submit *s, uint64_t n);
 
 /* Submits the job that comes after.  AFTER are the jobs that it waits for, or "".  BEGIN is the earliest time at which
  * it may start, in sbatch's words; or NULL: it follows a round that has just been submitted.  0, or the exit status. */
-int submit_next(struct submit *s, const char *after, const char *begin);
+int submit_followup(struct submit *s, const char *after, const char *begin);
 
 /* Submits a job that does nothing, at the end of which Slurm mails its name, SUBJECT.  0, or the exit status. */
 int submit_mail_job(struct submit *s, const char *subject);

@@ -28,7 +28,7 @@
 /* ---------------------------------------------------------------------------------------------------------- mail */
 
 /* What a command of ours prints about the stack: 1 if it did. */
-static int run_ours(struct submit *s, const char *verb, struct js_buf *out)
+static int run_own_command(struct submit *s, const char *verb, struct js_buf *out)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_buf said = {0};
@@ -96,8 +96,8 @@ static void mail_end(struct submit *s, const char *text)
 		       s->cli->stack, t->done, t->dead, figures_stack_left(t));
 	show_safe_words(&body, text);
 	js_buf_str(&body, "\n\n");
-	if (!run_ours(s, "report", &body))
-		(void)run_ours(s, "status", &body);
+	if (!run_own_command(s, "report", &body))
+		(void)run_own_command(s, "status", &body);
 	js_buf_printf(&body, "\nstack: %s\ndirectory: %s\n", s->cli->stack, s->cwd);
 	if (body.failed || (!mail_here(s, subject, &body) && submit_mail_job(s, subject) != 0))
 		cli_say(s->cli, "the mail to %s could not be sent", s->notify);
@@ -244,7 +244,7 @@ int submit_later_round(struct submit *s)
 	(void)snprintf(begin, sizeof(begin), "now+%dminutes", s->chain.later <= SOON_ROUNDS ? 15 : 60);
 	cli_say(cli, "the stack can't be checked yet: trying again in %s minutes",
 		s->chain.later <= SOON_ROUNDS ? "15" : "60");
-	status = submit_next(s, "", begin);
+	status = submit_followup(s, "", begin);
 	if (status != CLI_YES)
 		submit_broke(s);
 	return status;

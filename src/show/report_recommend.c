@@ -37,7 +37,7 @@ static void add_excluded(const struct figures_report *r, struct js_buf *out)
 }
 
 /* Appends a sentence to LIST. */
-__attribute__((format(printf, 2, 3))) static void add_advice(json_t *list, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_sentence(json_t *list, const char *format, ...)
 {
 	va_list args;
 
@@ -46,54 +46,54 @@ __attribute__((format(printf, 2, 3))) static void add_advice(json_t *list, const
 	va_end(args);
 }
 
-static void add_time_advice(const struct figures_report *r, int64_t time_us, json_t *list)
+static void describe_time(const struct figures_report *r, int64_t time_us, json_t *list)
 {
-	const struct figures_advice *a = &r->advice;
+	const struct figures_recommendation *a = &r->recommendation;
 
-	add_advice(list, "--time=%s  the longest entry took %s, p99 %s", show_sbatch_time(time_us).text,
-		   show_took((double)a->longest_us).text, show_took((double)a->p99_us).text);
-	add_advice(list, "--timeout=%s  an option of jobstack-worker: stops commands that hang",
-		   show_option_duration(a->timeout_us).text);
+	add_sentence(list, "--time=%s  the longest entry took %s, p99 %s", show_sbatch_time(time_us).text,
+		     show_took((double)a->longest_us).text, show_took((double)a->p99_us).text);
+	add_sentence(list, "--timeout=%s  an option of jobstack-worker: stops commands that hang",
+		     show_option_duration(a->timeout_us).text);
 	if (r->tally->timeouts > 0)
-		add_advice(list, "%" PRIu64 " attempt%s ended by a timeout: how long they need is unknown",
-			   r->tally->timeouts, show_plural(r->tally->timeouts));
+		add_sentence(list, "%" PRIu64 " attempt%s ended by a timeout: how long they need is unknown",
+			     r->tally->timeouts, show_plural(r->tally->timeouts));
 }
 
-static void add_memory_advice(const struct figures_report *r, json_t *list)
+static void describe_memory(const struct figures_report *r, json_t *list)
 {
-	const struct figures_advice *a = &r->advice;
+	const struct figures_recommendation *a = &r->recommendation;
 	char over[80] = "";
 
 	if (a->mem_kib == 0) {
-		add_advice(list, "--mem: unknown, because no attempt recorded its memory use");
+		add_sentence(list, "--mem: unknown, because no attempt recorded its memory use");
 		return;
 	}
 	if (a->mem_over > 0)
 		(void)snprintf(over, sizeof(over), "; %" PRIu64 " attempt%s used more per slot", a->mem_over,
 			       show_plural(a->mem_over));
-	add_advice(list, "--mem=%s  %" PRIu32 " slot%s with %s each%s", show_sbatch_size(a->mem_kib * a->slots).text,
-		   a->slots, show_plural(a->slots), show_sbatch_size(a->mem_kib).text, over);
+	add_sentence(list, "--mem=%s  %" PRIu32 " slot%s with %s each%s", show_sbatch_size(a->mem_kib * a->slots).text,
+		     a->slots, show_plural(a->slots), show_sbatch_size(a->mem_kib).text, over);
 	if (r->tally->no_memory > 0)
-		add_advice(list, "%" PRIu64 " attempt%s ran out of memory and needed more than was measured",
-			   r->tally->no_memory, show_plural(r->tally->no_memory));
+		add_sentence(list, "%" PRIu64 " attempt%s ran out of memory and needed more than was measured",
+			     r->tally->no_memory, show_plural(r->tally->no_memory));
 }
 
 /* "12 to finish in 1 h, 2 in 8 h"; returns how many were added. */
-static size_t add_worker_numbers(const struct figures_advice *a, struct js_buf *out)
+static size_t add_worker_numbers(const struct figures_recommendation *a, struct js_buf *out)
 {
 	static const struct {
 		int64_t us;
 		const char *words;
 	} span[] = {{3600 * JS_SECOND_US, "1 h"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "24 h"}};
-	uint64_t n = figures_advice_workers(a, 600 * JS_SECOND_US);
+	uint64_t n = figures_recommendation_workers(a, 600 * JS_SECOND_US);
 	size_t added = 0;
 
 	if (n == 1) {
-		js_buf_printf(out, "1 takes about %s", show_whole(figures_advice_takes(a, 1)).text);
+		js_buf_printf(out, "1 takes about %s", show_whole(figures_recommendation_takes(a, 1)).text);
 		return 1;
 	}
 	for (size_t i = 0; i < 3 && n != 1; i++) { /* if one worker is enough, it is enough for longer times, too */
-		n = figures_advice_workers(a, span[i].us);
+		n = figures_recommendation_workers(a, span[i].us);
 		if (n == 0)
 			continue;
 		js_buf_printf(out, "%s%" PRIu64 " %s %s", added > 0 ? ", " : "", n, added > 0 ? "in" : "to finish in",
@@ -103,62 +103,62 @@ static size_t add_worker_numbers(const struct figures_advice *a, struct js_buf *
 	return added;
 }
 
-static void add_workers_advice(const struct figures_report *r, json_t *list)
+static void describe_workers(const struct figures_report *r, json_t *list)
 {
-	const struct figures_advice *a = &r->advice;
+	const struct figures_recommendation *a = &r->recommendation;
 	const struct show_amount wanted = show_took((double)r->wanted_us);
 	uint64_t n = figures_report_workers(r);
 	struct js_buf out = {0};
 
 	if (r->wanted_us >= 0 && n == 0) {
-		add_advice(list, "workers: no number of workers can finish in %s: the longest entry takes that long",
-			   wanted.text);
+		add_sentence(list, "workers: no number of workers can finish in %s: the longest entry takes that long",
+			     wanted.text);
 		return;
 	}
 	if (n > 0)
 		js_buf_printf(&out, "%" PRIu64 " to finish in %s", n, wanted.text);
 	else if (add_worker_numbers(a, &out) == 0)
 		js_buf_str(&out, "--within D shows how many workers are needed to finish in D");
-	add_advice(list, "workers: %s (%" PRIu32 " slot%s each; %" PRIu64 " %s %s)", out.data != NULL ? out.data : "",
-		   a->slots, show_plural(a->slots), SHOW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
+	add_sentence(list, "workers: %s (%" PRIu32 " slot%s each; %" PRIu64 " %s %s)", out.data != NULL ? out.data : "",
+		     a->slots, show_plural(a->slots), SHOW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
 	js_buf_free(&out);
 }
 
-json_t *show_report_advice(const struct figures_report *r)
+json_t *show_report_recommendations(const struct figures_report *r)
 {
-	const struct figures_advice *a = &r->advice;
-	struct figures_advice request;
+	const struct figures_recommendation *a = &r->recommendation;
+	struct figures_recommendation request;
 	struct js_buf nodes = {0};
 	json_t *list = json_array();
 	int64_t within_us;
 
 	if (!a->known) {
-		add_advice(list,
-			   "no recommendation, because no entry is done: `jobstack list -s %s -t dead,failed` shows "
-			   "what failed",
-			   r->stack.name);
+		add_sentence(list,
+			     "no recommendation, because no entry is done: `jobstack list -s %s -t dead,failed` shows "
+			     "what failed",
+			     r->stack.name);
 		return list;
 	}
 	(void)figures_report_request(r, &request, &within_us);
-	add_time_advice(r, request.time_us, list);
-	add_memory_advice(r, list);
+	describe_time(r, request.time_us, list);
+	describe_memory(r, list);
 	add_excluded(r, &nodes);
 	if (nodes.len > 0)
-		add_advice(list, "--exclude=%s  far more attempts fail there than elsewhere", nodes.data);
+		add_sentence(list, "--exclude=%s  far more attempts fail there than elsewhere", nodes.data);
 	js_buf_free(&nodes);
 	if (a->cpus > 1)
-		add_advice(list, "--cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy",
-			   a->cpus * a->slots, a->cpus);
-	add_workers_advice(r, list);
+		add_sentence(list, "--cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy",
+			     a->cpus * a->slots, a->cpus);
+	describe_workers(r, list);
 	if (a->few)
-		add_advice(list, "(based on only %" PRIu64 " done %s: allow a larger margin)",
-			   SHOW_ENTRIES(r->tally->done_us.n));
+		add_sentence(list, "(based on only %" PRIu64 " done %s: allow a larger margin)",
+			     SHOW_ENTRIES(r->tally->done_us.n));
 	return list;
 }
 
 uint64_t show_report_options(const struct figures_report *r, const char *between, struct js_buf *out)
 {
-	struct figures_advice a;
+	struct figures_recommendation a;
 	struct js_buf nodes = {0};
 	int64_t within_us;
 	uint64_t n = figures_report_request(r, &a, &within_us);
@@ -179,7 +179,7 @@ uint64_t show_report_options(const struct figures_report *r, const char *between
 
 void show_report_script(const struct figures_report *r, struct js_buf *out)
 {
-	const struct figures_advice *a = &r->advice;
+	const struct figures_recommendation *a = &r->recommendation;
 
 	js_buf_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH ", r->stack.name);
 	(void)show_report_options(r, "\n#SBATCH ", out);
