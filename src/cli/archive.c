@@ -22,6 +22,7 @@
 #define LINE_MAX_BYTES (1 << 20) /* no line is longer */
 #define WRITE_AT 65536
 
+/* Prints "the archive PATH WHAT", and returns STATUS.  From then on nothing is written. */
 static int fail_archive(struct cli_archive *a, int status, const char *what)
 {
 	cli_tell(a->cli, "the archive \"%s\" %s", a->path, what);
@@ -46,7 +47,7 @@ static int is_ours(const struct cli_archive *a, off_t at)
 	return n > 0 && memcmp(text, BEGINS, (size_t)n) == 0;
 }
 
-/* Where the last line begins; -1 with errno. */
+/* Returns where the last line begins; the size of the file if it ends with a newline; -1 if it can't be read. */
 static off_t last_line(const struct cli_archive *a)
 {
 	static char block[LINE_MAX_BYTES];
@@ -57,7 +58,8 @@ static off_t last_line(const struct cli_archive *a)
 	return n != a->size - from ? -1 : newline == NULL ? from : from + (newline - block) + 1;
 }
 
-/* Checks that what is there is an archive, with whole lines. */
+/* Checks that what is in the file is an archive, and cuts off an incomplete last line, which a prune that was killed
+ * has left.  Its entry is still in the database, so the next prune writes it again. */
 static int check_present(struct cli_archive *a)
 {
 	off_t line;
@@ -80,7 +82,8 @@ static int check_present(struct cli_archive *a)
 	return ftruncate(a->fd, line) == 0 ? 0 : fail_errno(a, "can't be written");
 }
 
-/* A new file is safe on the disk only when its directory is. */
+/* Syncs the directory of a new file: without that, a crash could take the file away after the entries were deleted from
+ * the database. */
 static int sync_parent_directory(const char *path)
 {
 	char *copy = strdup(path);
@@ -112,7 +115,8 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	return check_present(a);
 }
 
-/* Writes the lines; with SYNC everything is on the disk then. */
+/* Writes the lines that were gathered; with SYNC everything is on the disk then.  On a failure the file is cut back to
+ * what was synced last. */
 static int write_lines(struct cli_archive *a, int sync)
 {
 	if (a->lines.failed)

@@ -79,6 +79,7 @@ static int check_cancel(struct cli *cli)
 	return cli_change_check(cli, &change);
 }
 
+/* Does --all: one change of the stack's state, whatever the number of entries; `jobstack resume` undoes it. */
 static int cancel_stack(struct cli *cli)
 {
 	struct jobstack_status s;

@@ -26,7 +26,8 @@ int cli_change_check(struct cli *cli, const struct cli_change *c)
 	return cli_filter_end(cli, c->filter);
 }
 
-/* Asks on a terminal, if there is something to ask about.  0 to go on, or the exit status. */
+/* Asks on a terminal, if there is something to ask about: a dry run counts it first.  0 to go on, or the exit status.
+ */
 static int confirm_change(struct cli *cli, const struct cli_change *c)
 {
 	struct jobstack_requeue_result would = JOBSTACK_REQUEUE_RESULT_INIT;
@@ -43,7 +44,7 @@ static int confirm_change(struct cli *cli, const struct cli_change *c)
 				     c->ask[1], would.requeued == 1 ? "entry" : "entries", cli->stack, c->ask[2]);
 }
 
-/* The named entries, of which those that FIT are chosen by the options. */
+/* The check of the named entries.  FIT are those that the options choose, in order; others are refused. */
 struct named_check {
 	struct cli *cli;
 	struct cli_change *c;
@@ -52,6 +53,8 @@ struct named_check {
 	int silent; /* with a limit it is not known which are refused */
 };
 
+/* Says why a named entry is refused, unless it fits.  FAILED and LOST are ways in which a dead entry has ended, so for
+ * the state they mean DEAD. */
 static int check_named_entry(void *ctx, const struct jobstack_item *item)
 {
 	struct named_check *l = ctx;
@@ -132,6 +135,9 @@ static void say_nothing_fits(const struct cli *cli, const struct cli_change *c)
 			cli->stack, cli->stack, c->hint);
 }
 
+/* The order: ask; BEGIN, which may change what the entries are; the named entries that are refused; the change; the
+ * result.  Words that name only entries that do not exist change nothing, where no words at all would mean all entries.
+ */
 int cli_change_run(struct cli *cli, struct cli_change *c)
 {
 	const struct cli_filter *f = c->filter;

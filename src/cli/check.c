@@ -73,7 +73,7 @@ static uint64_t count_faults(const struct jobstack_check_report *r)
 	return n;
 }
 
-/* The last line: that the ledger balances, or how much of each kind is wrong. */
+/* Prints the last lines: that the ledger balances, or how much of each kind is wrong, and what to do about it. */
 static void print_verdict(const struct proof *p)
 {
 	const struct jobstack_check_report *r = &p->report;
@@ -125,7 +125,8 @@ static int print_proof_json(struct proof *p)
 	return cli_print_json(o);
 }
 
-/* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */
+/* Checks one stack (NULL: rows that belong to no stack), and prints the result.  0, 1 if something is wrong, or
+ * negative with the error. */
 static int prove_stack(struct cli *cli, const char *stack)
 {
 	struct proof p = {
@@ -148,6 +149,8 @@ static int prove_stack(struct cli *cli, const char *stack)
 	return status;
 }
 
+/* The names are gathered first, and then each stack is checked by itself, with the same connection.  A stack that is
+ * dropped meanwhile is no fault. */
 static int prove_all(struct cli *cli)
 {
 	struct cli_words names = {0};

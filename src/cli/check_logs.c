@@ -24,7 +24,7 @@
 #include <zlib.h>
 
 /* Where an attempt in the database has output.  Directories may have other names where we are, so the file's own name
- * says which it is. */
+ * says which file it is, and of that a checksum is kept: 24 bytes for each output, whatever the names are. */
 struct place {
 	uint64_t entry;
 	int64_t at;
@@ -56,7 +56,7 @@ static int compare_places(const void *a, const void *b)
 	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
-/* A number of the file's name without its directory. */
+/* Returns the checksum of the file's name without its directory. */
 static uint32_t number_of_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -86,6 +86,8 @@ static int note_known(void *ctx, const struct jobstack_item *item)
 
 /* ------------------------------------------------------------------------------------------------ one by one */
 
+/* What the database has of an attempt that a file has: nothing; another attempt of this number; not even the entry; an
+ * attempt that runs; the same one. */
 enum known { KNOWN_NOT, KNOWN_OTHERWISE, KNOWN_NO_ENTRY, KNOWN_RUNNING, KNOWN };
 
 /* An attempt that is looked for in the database by itself. */
@@ -95,6 +97,8 @@ struct sought {
 	enum known known;
 };
 
+/* Compares one attempt of the entry.  That of a spool is the same if it is of the same worker; that of a log if its
+ * output is at the same place. */
 static int match_one(void *ctx, const struct jobstack_item *item)
 {
 	struct sought *s = ctx;
@@ -149,8 +153,8 @@ static void print_forgotten(struct logs *l, const struct sought *s, const char *
 	js_buf_free(&name);
 }
 
-/* Names in a log have control bytes and backslashes written \xNN: as they were.  At most ROOM bytes: the log may be
- * damaged. */
+/* Undoes how a log writes control bytes and backslashes of names: as \xNN.  Returns how many bytes it wrote: at most
+ * CAPACITY, since the log may be damaged. */
 static size_t unescape_name(char *to, size_t capacity, const char *from)
 {
 	size_t n = 0;
@@ -168,7 +172,9 @@ static size_t unescape_name(char *to, size_t capacity, const char *from)
 	return n;
 }
 
-/* Prints an attempt of the log that the database does not have as the log does. */
+/* Looks for an attempt of the log among those that were read from the database before, and prints it if it is missing.
+ * One that is not among them is asked for once more by itself: it may have ended since, be running, or have left no
+ * output. */
 static int compare_logged(void *ctx, const struct js_logged *logged)
 {
 	struct logs *l = ctx;
@@ -214,8 +220,8 @@ static int check_spool(struct logs *l, const char *path)
 	return status;
 }
 
-/* Neither a directory nor a FIFO is a worker's file, and to open a FIFO would wait for ever.  What can't be looked at
- * counts as a file: to read it fails, with the reason. */
+/* Returns whether PATH may be a worker's file.  A directory or a FIFO is none, and to open a FIFO could wait for ever.
+ * What can't be looked at counts as a file: reading it then fails, with the reason. */
 static int may_be_file(const char *path)
 {
 	struct stat st;
@@ -244,7 +250,7 @@ static int gather_files(struct logs *l, const char *dir, const char *suffix)
 	return l->files.failed ? js_error_memory(&l->cli->error) : 0;
 }
 
-/* STATUS; but if a file could not be read, which is told, 0: the others are compared all the same. */
+/* Returns STATUS; but if a file could not be read, prints that, and returns 0: the others are compared all the same. */
 static int pass_unread(struct logs *l, int status)
 {
 	if (status != JOBSTACK_EFILE)
@@ -255,7 +261,7 @@ static int pass_unread(struct logs *l, int status)
 	return 0;
 }
 
-/* The comparison itself. */
+/* Reads what the database has of the stack, and then compares one file after the other with it. */
 static int compare_logs(struct logs *l, const char *dir)
 {
 	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;

@@ -54,7 +54,7 @@ static const struct js_opt table[] = {
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
-/* "done,lost" as bits of outcomes. */
+/* Reads "done,lost" as bits of outcomes. */
 static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 {
 	do {
@@ -72,6 +72,8 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
+/* Chooses the default fields, and asks the library only for texts that are printed: datapaths and ends of stderr are
+ * long. */
 static int settle_fields(struct cli *cli, struct exporting *x)
 {
 	if (x->fields_arg == NULL && x->o.by_entry)
@@ -112,7 +114,7 @@ static int check_export(struct cli *cli)
 
 /* -------------------------------------------------------------------------------------------------------- output */
 
-/* Writes what has been gathered; -1: that failed, once and for all. */
+/* Writes what has been gathered.  -1: that failed, now or before, and nothing more will be written. */
 static int write_out(struct exporting *x)
 {
 	const int status = cli_write(x->cli, &x->out);
@@ -121,7 +123,7 @@ static int write_out(struct exporting *x)
 	return status;
 }
 
-/* A record of the stream begins with its cursor. */
+/* In a stream of attempts (--follow, --after) each record begins with its cursor. */
 static void add_csv(struct exporting *x, const struct jobstack_item *item)
 {
 	if (item->cursor != NULL)
@@ -138,6 +140,8 @@ static void add_jsonl(struct exporting *x, const struct jobstack_item *item)
 	js_buf_str(&x->out, "}\n");
 }
 
+/* Gathers records, and writes them in blocks, since a write for each would take longer than everything else.  ITEM NULL
+ * means that nothing more can be read at the moment: with --follow the reader is waiting for what is there. */
 static int add_record(void *ctx, const struct jobstack_item *item)
 {
 	struct exporting *x = ctx;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* "3" or "3-7". */
+/* Reads "3" or "3-7". */
 static int take_exit(struct cli *cli, struct cli_filter *f, const char *word)
 {
 	const char *dash = strchr(word, '-');
@@ -45,7 +45,7 @@ static const struct {
 	       {"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM},
 	       {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},	  {"PWR", SIGPWR},   {"SYS", SIGSYS}};
 
-/* "KILL", "SIGKILL", "kill" or "9". */
+/* Reads "KILL", "SIGKILL", "kill" or "9". */
 static int take_signal(struct cli *cli, struct cli_filter *f, const char *word)
 {
 	const char *name = strncasecmp(word, "SIG", 3) == 0 ? word + 3 : word;
@@ -108,7 +108,7 @@ int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg)
 	return take_each(cli, f, arg, key == CLI_EXIT ? take_exit : key == CLI_SIGNAL ? take_signal : take_node);
 }
 
-/* Whether it asks how the last attempt ended. */
+/* Returns whether the filter asks how the last attempt ended. */
 static int asks_for_end(const struct cli_filter *f)
 {
 	return f->exits.len + f->signals.len > 0 || f->f.reason != NULL || f->f.older_us + f->f.newer_us > 0 ||
@@ -120,7 +120,7 @@ int cli_filter_given(const struct cli_filter *f)
 	return asks_for_end(f) || f->f.match != NULL || f->nodes.len > 0;
 }
 
-/* Refuses values that are none. */
+/* Refuses invalid values.  0, or CLI_USAGE. */
 static int check_values(struct cli *cli, const struct cli_filter *f)
 {
 	const char *why = f->f.match != NULL ? js_glob_fault(f->f.match, strlen(f->f.match)) : NULL;
@@ -166,7 +166,8 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 	return f->exits.failed || f->signals.failed || f->nodes.failed ? cli_no_memory(cli) : 0;
 }
 
-/* The versions of the program that were asked for. */
+/* Finds the versions of the program that --program and --program-changed ask for.  If there are none, no entry may
+ * match: a list that is there (not NULL) with no number in it says that. */
 static int find_programs(struct cli *cli, struct cli_filter *f)
 {
 	static const int64_t none = -1;
@@ -198,7 +199,7 @@ static int find_programs(struct cli *cli, struct cli_filter *f)
 	return status;
 }
 
-/* Reports a word that names no entry, if the others will do. */
+/* Reports a word that names no entry, and returns 0; any other error is returned. */
 static int report_missing(struct cli *cli, struct cli_filter *f, int status)
 {
 	const char *what;
@@ -212,6 +213,7 @@ static int report_missing(struct cli *cli, struct cli_filter *f, int status)
 	return 0;
 }
 
+/* The library wants the numbers in order, each once. */
 int cli_filter_entries(struct cli *cli, struct cli_filter *f, int some)
 {
 	struct cli_numbers named = {0};

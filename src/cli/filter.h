@@ -43,7 +43,7 @@ struct cli_filter {
 /* For cli_parse: takes -t or a list, with a struct cli_filter as CTX. */
 int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg);
 
-/* Whether one of the options is given, other than -t and -n. */
+/* Returns whether one of the options is given, other than -t and -n. */
 int cli_filter_given(const struct cli_filter *filter);
 
 /* After the last option: refuses what can't be true of any entry in filter->f.states (0: not yet known).  Returns 0, or
@@ -55,5 +55,5 @@ int cli_filter_end(struct cli *cli, struct cli_filter *filter);
  * error.  0, or a JOBSTACK_E code with cli->error filled. */
 int cli_filter_entries(struct cli *cli, struct cli_filter *filter, int some);
 
-/* Whether the words name entries, be they there or not. */
+/* Returns whether the words name entries, be they there or not. */
 int cli_filter_names(const struct cli_filter *filter);

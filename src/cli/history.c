@@ -60,7 +60,8 @@ static int show_index_progress(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
-/* The program behind the options of a worker, without its directory; NULL: unknown. */
+/* Returns the program of the worker that ran the attempt: the word behind its "--", without the directory; NULL:
+ * unknown. */
 static const char *find_program(const struct jobstack_item *i)
 {
 	const char *word = i->argv.data, *end = word == NULL ? NULL : word + i->argv.len;
@@ -78,7 +79,7 @@ static void add_text_member(struct js_buf *out, const char *name, const char *te
 	show_json_member(out, name, text, text == NULL ? 0 : strlen(text));
 }
 
-/* An attempt; or, with a STATE, only which entry it is. */
+/* Adds an attempt as a line of JSON; with a STATE only which entry it is. */
 static void add_json_line(struct history *h, const struct jobstack_item *given, const char *state)
 {
 	struct show_fields fields = {.n = 0};
@@ -134,7 +135,7 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 	js_buf_char(&h->line, '\n');
 }
 
-/* Not 0: no more can be written. */
+/* Writes the line.  Returns not 0 if no more lines can be written or are wanted. */
 static int write_line(struct history *h)
 {
 	h->failed |= h->line.failed;
@@ -179,7 +180,7 @@ static int note_event(void *ctx, const char *stack, const char *version, const s
 	return i->attempt == 0 ? cli_stop : print_event(h, i, NULL);
 }
 
-/* What attempts that have ended do not say: the entry waits, runs, or was given up. */
+/* Prints what attempts that have ended do not say: that the entry waits, runs, or was given up. */
 static int note_state(void *ctx, const struct jobstack_item *i)
 {
 	struct history *h = ctx;
@@ -190,6 +191,7 @@ static int note_state(void *ctx, const struct jobstack_item *i)
 	return print_event(h, i, i->state == JOBSTACK_IS_RUNNING ? NULL : show_state_word(i->state));
 }
 
+/* Prints the state of one entry of the file, as it is now.  Pruned entries have none any more. */
 static int show_state(struct history *h, const struct place *place)
 {
 	const struct jobstack_item gone = {.entry = place->entry};
@@ -208,7 +210,8 @@ static int show_state(struct history *h, const struct place *place)
 	return status;
 }
 
-/* The history of one file, as it is written, and behind symbolic links: 0, JOBSTACK_NOTHING, or a negative code. */
+/* Shows the history of one file, under the name as it is written, made absolute, and under its real name if symbolic
+ * links lead to it.  Returns 0, JOBSTACK_NOTHING, or a negative code. */
 static int show_file(struct history *h, const char *word)
 {
 	char *here = *word == '/' ? NULL : getcwd(NULL, 0), *real = realpath(word, NULL);

@@ -38,6 +38,9 @@ void cli_idle_ask(const struct cli *cli, const char *stack, struct figures_idle 
 	}
 }
 
+/* The first condition that holds decides: a pause; a job that sbatch rejected; workers that ended in a way that would
+ * only repeat itself; jobs that wait in Slurm; a wall time in which no entry ended.  Only then the command that starts
+ * workers again is of use. */
 void cli_idle_next(const char *stack, const struct figures_idle *i, struct js_buf *out)
 {
 	struct js_buf again = {0};

@@ -75,7 +75,9 @@ void cli_input_say_skipped(const struct cli *cli, const struct cli_input *in)
 		cli_tell(cli, "%" PRIu64 " more were refused", in->refused - TOLD);
 }
 
-/* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
+/* Reads some more into the buffer.  Returns 0; 2 when nothing came for a while, so that the caller can use the names
+ * that it has; -1 to stop, after a signal or with read_errno set.  The poll is bounded, since a signal that comes just
+ * before it would not end it. */
 static int fill_input(struct cli_input *in)
 {
 	struct pollfd wait = {.fd = in->fd, .events = POLLIN};
@@ -144,7 +146,7 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 	return CLI_USAGE;
 }
 
-/* As in a task file of disBatch. */
+/* Returns whether a line of --commands is blank or a comment, as task files of disBatch have them. */
 static int is_comment(const struct jobstack_bytes *line)
 {
 	const char *text = line->data;
@@ -155,7 +157,7 @@ static int is_comment(const struct jobstack_bytes *line)
 	return at == line->len || text[at] == '#';
 }
 
-/* What is wrong with a name that was read, which TEXT may hold; or NULL. */
+/* Returns what is wrong with a name, perhaps in TEXT; NULL: nothing. */
 static const char *judge_name(const struct cli_input *in, const struct jobstack_bytes *name, char text[80])
 {
 	const char *bytes = name->data;
@@ -174,7 +176,8 @@ static const char *judge_name(const struct cli_input *in, const struct jobstack_
 		       : NULL;
 }
 
-/* Whether the name that was read is given. */
+/* Returns whether the name may be given to the caller.  A bad one is counted, and the first TOLD of them are printed
+ * with their reasons. */
 static int accept_name(struct cli_input *in, const struct jobstack_bytes *name)
 {
 	char text[80];
@@ -191,7 +194,8 @@ static int accept_name(struct cli_input *in, const struct jobstack_bytes *name)
 	return why == NULL && !(in->atomic && in->refused > 0);
 }
 
-/* Takes what the first line of a list, and each of one from Windows, has besides the name. */
+/* Cuts off what is not part of the name: with --crlf the carriage return at its end, and a byte-order mark at the
+ * beginning of the input. */
 static void strip_line(struct cli_input *in, struct jobstack_bytes *line)
 {
 	const char *text = line->data;
@@ -203,7 +207,7 @@ static void strip_line(struct cli_input *in, struct jobstack_bytes *line)
 	}
 }
 
-/* Whether a line is passed over without a word, or ends the input. */
+/* Returns whether a line is no name: it is empty, a comment, or a #DISBATCH directive, which ends the input. */
 static int skip_line(struct cli_input *in, const struct jobstack_bytes *line)
 {
 	if (line->len == 0)
@@ -215,6 +219,7 @@ static int skip_line(struct cli_input *in, const struct jobstack_bytes *line)
 	return 1;
 }
 
+/* Gives the next name from the command line.  (LINES counts these words, as it counts lines elsewhere.) */
 static int next_word(struct cli_input *in, struct jobstack_bytes *datapath)
 {
 	while (in->lines < in->words_n && cli_stop == 0) {
@@ -226,6 +231,9 @@ static int next_word(struct cli_input *in, struct jobstack_bytes *datapath)
 	return cli_stop != 0 || (in->atomic && in->refused > 0) ? -1 : 1;
 }
 
+/* Reads until the buffer has a whole line.  If a line is longer than any name may be, what has come of it is dropped
+ * while it is read, and only its length is counted in CUT.  So memory stays flat, and the line is refused with its
+ * number when its end has come. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct cli_input *in = ctx;
@@ -246,6 +254,8 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 		}
 		if (stop == NULL && in->at_end)
 			stop = start + len; /* the last, without its end */
+		/* before the first name is given, all that has come so far is searched for carriage returns: nothing is
+		 * pushed yet, so the whole list can be refused */
 		if ((stop != NULL || len > LINE_MOST) && in->lines == 0 && in->cut == 0 && !in->nul && !in->crlf &&
 		    (in->cr_line = find_cr(in)) > 0)
 			return -1;

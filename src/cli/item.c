@@ -36,6 +36,8 @@ int cli_numbers_list(struct cli *cli, const struct jobstack_filter *f, struct cl
 	return status == JOBSTACK_ESTOPPED && cli->error.code == 0 ? js_error_memory(&cli->error) : status;
 }
 
+/* The list reads one state after the other.  An entry that goes from a state that comes later to one that was read
+ * already is missed, so the list is read again. */
 int cli_look_at_entry(struct cli *cli, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      const unsigned *seen)
 {
@@ -49,6 +51,7 @@ int cli_look_at_entry(struct cli *cli, const char *stack, uint64_t entry, jobsta
 	return status;
 }
 
+/* That there is a first item is all that find_number wants to know. */
 static int stop_at_first(void *ctx, const struct jobstack_item *item)
 {
 	(void)ctx;
@@ -56,7 +59,8 @@ static int stop_at_first(void *ctx, const struct jobstack_item *item)
 	return 1;
 }
 
-/* Looks for an entry of this number.  Returns 0, JOBSTACK_EMISSING, or another error. */
+/* Looks for an entry of this number by its attempts, of which an entry that has not run yet gets one, too.  Returns 0,
+ * JOBSTACK_EMISSING, or another error. */
 static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *error)
 {
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);
@@ -64,7 +68,7 @@ static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *e
 	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
 }
 
-/* The word without what leads to the working directory. */
+/* Returns WORD without what leads to the working directory: names are often pushed as relative ones. */
 static const char *skip_here(const char *word)
 {
 	static char cwd[PATH_MAX];
@@ -80,7 +84,8 @@ static const char *skip_here(const char *word)
 	return word;
 }
 
-/* A name without its directory, or without the first of them: 0, JOBSTACK_NOTHING, or an error. */
+/* Finds the entry whose datapath ends with "/WORD".  Returns 0, JOBSTACK_NOTHING, or an error, also if several do.  A
+ * word of digits only is not looked for in this way: it is a mistyped number. */
 static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
@@ -116,6 +121,8 @@ static int find_name(struct cli *cli, const char *word, uint64_t *entry)
 	return jobstack_find(cli->handle, cli->stack, name, entry, &cli->error);
 }
 
+/* Tries in this order: the number; the whole datapath; the datapath without the working directory; the end of a
+ * datapath. */
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -150,14 +157,14 @@ int cli_check_entry(struct cli *cli)
 
 /* -------------------------------------------------------------------------------- what close and renew are about */
 
-/* Keeps the last attempt, of which no text is read afterwards. */
+/* Copies the last attempt.  Its texts are not valid later, and are not read. */
 static int note_last(void *last, const struct jobstack_item *item)
 {
 	*(struct jobstack_item *)last = *item;
 	return 0;
 }
 
-/* The attempt that runs now.  0, or the exit status. */
+/* Finds the attempt that runs now.  0, or the exit status, with the reason printed. */
 static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 {
 	struct jobstack_item last = {.attempt = 0};
@@ -177,7 +184,7 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 	return cli_fail(cli);
 }
 
-/* The number in an environment variable; 0 if it is not set.  Not 0: it is set, but is not a number. */
+/* Reads the number in an environment variable; 0 if it is not set.  Returns CLI_USAGE if it is set, but no number. */
 static int env_number(struct cli *cli, const char *name, uint64_t high, uint64_t *n)
 {
 	const char *text = getenv(name);
@@ -188,6 +195,8 @@ static int env_number(struct cli *cli, const char *name, uint64_t high, uint64_t
 	return cli_usage(cli, "$%s is not a number", name);
 }
 
+/* The environment is that of `eval "$(jobstack pop)"`, so its entry and attempt belong to its stack: if -s names
+ * another one, they say nothing. */
 int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_t *attempt)
 {
 	const char *env_stack = getenv("JOBSTACK_STACK");

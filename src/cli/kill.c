@@ -50,6 +50,7 @@ static int note_entry(void *ctx, const struct jobstack_item *i)
 	return 0;
 }
 
+/* Reads the entry's state, worker and attempt anew. */
 static int look_at_entry(struct cli *cli, struct target *t)
 {
 	t->state = 0;
@@ -81,7 +82,8 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 	return 0;
 }
 
-/* What became of an entry that does not run. */
+/* Prints what became of an entry that does not run any more, or never did.  Returns the exit status: CLI_YES if it was
+ * killed. */
 static int explain_state(struct cli *cli, const struct target *t)
 {
 	const int killed = t->state == JOBSTACK_IS_DEAD && t->cause == JOBSTACK_CAUSE_KILLED;
@@ -103,7 +105,8 @@ static int explain_state(struct cli *cli, const struct target *t)
 	return killed ? CLI_YES : CLI_NO;
 }
 
-/* Makes the request; or says why it can't be made. */
+/* Writes the request into the database, or says why it can't be made.  A worker of this host is nudged by a signal to
+ * make its next step at once; others learn of the request with their next update. */
 static int request_kill(struct cli *cli, struct target *t)
 {
 	int status = look_at_entry(cli, t);
@@ -133,7 +136,8 @@ static int request_kill(struct cli *cli, struct target *t)
 	return status == 0 ? CLI_YES : CLI_NO;
 }
 
-/* Waits until the attempt has ended. */
+/* Waits until the attempt has ended, longer each time, and prints what became of the entry.  The request stays in the
+ * database even if nobody waits any more. */
 static int wait_for_end(struct cli *cli, struct target *t)
 {
 	int64_t nap = LOOK_US, until = jobstack_now_us() + t->lease_us / 3 + END_US;

@@ -40,7 +40,8 @@ struct started {
 
 /* ------------------------------------------------------------------------------------------------ the signature */
 
-/* Reads the user's key; MAKE: makes one if there is none.  0, or -1. */
+/* Reads the key with which this user's lines are signed; MAKE: makes one if there is none.  A file that belongs to
+ * someone else, or that others can read, is not accepted, since others could sign with it.  0, or -1. */
 static int read_key(unsigned char key[KEY_LEN], int make)
 {
 	char path[PATH_MAX];
@@ -63,7 +64,8 @@ static int read_key(unsigned char key[KEY_LEN], int make)
 	return ok ? 0 : -1;
 }
 
-/* Signs what would be repeated: WORDS, in the directory CWD, for STACK.  0, or -1. */
+/* Signs what would be repeated: WORDS, in the directory CWD, for STACK.  All that decides what runs is in the signed
+ * text, so nobody can move a line to another stack or directory.  0, or -1. */
 static int sign_line(char signature[SIGNATURE_LEN + 1], int make, enum jobstack_way way, const char *stack,
 		     const char *cwd, const void *words, size_t len)
 {
@@ -96,6 +98,8 @@ static int is_signed(const struct jobstack_last *last, struct jobstack_bytes *wo
 
 /* ------------------------------------------------------------------------------------------------------ the line */
 
+/* What can't be signed (there is no home directory, for example) is recorded without its words: then `status` knows of
+ * the job, but --again has nothing to repeat.  A call that sbatch has rejected has no words either. */
 void cli_last_start_record(struct cli *cli, const struct jobstack_last *start, const struct cli_words *command)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -124,6 +128,8 @@ void cli_last_start_record(struct cli *cli, const struct jobstack_last *start, c
 	js_buf_free(&record);
 }
 
+/* Keeps the newest start that fits.  Starts come in no order, and all of them once more if the connection was lost.
+ * One that our key has not signed may be anybody's, and is only counted. */
 static void note_started(void *ctx, const struct jobstack_last *last)
 {
 	struct started *s = ctx;
@@ -159,7 +165,7 @@ static void show_line(const struct started *s, const struct cli_words *options, 
 	cli_words_quote(out, &(struct cli_words){.at = s->line.at + from, .n = s->line.n - from});
 }
 
-/* Reads the options of S, and again those of this call, which count where both have one. */
+/* Reads the options of S, and after them those of this call, so that these count where both have one. */
 static int parse_both(struct cli *cli, const struct started *s)
 {
 	const struct cli_words *line = &s->line;
@@ -182,6 +188,7 @@ static int parse_both(struct cli *cli, const struct started *s)
 	return 0;
 }
 
+/* The option file is made absolute before the directory changes: its name is relative to where this call was typed. */
 int cli_last_start_repeat(struct cli *cli, enum jobstack_way way, const char *dir)
 {
 	static struct started s; /* its words are used from now on */

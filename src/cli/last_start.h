@@ -17,9 +17,9 @@ void cli_last_start_record(struct cli *cli, const struct jobstack_last *start, c
  * printed. */
 int cli_last_start_repeat(struct cli *cli, enum jobstack_way way, const char *dir);
 
-/* How this user started workers for STACK last (enum jobstack_way), or -1.  LAST (may be NULL): appends when and where
- * that was, and the line. */
+/* Returns how this user started workers for STACK last (enum jobstack_way); -1: not at all, or no line is signed.  LAST
+ * (may be NULL): appends when and where that was, and the line. */
 int cli_last_start_way(struct jobstack *handle, const char *stack, struct js_buf *last);
 
-/* What to type to start them so again, in backquotes, for the message NEXT; nothing if WAY is -1. */
+/* Appends to NEXT what to type to start workers in this WAY again, in backquotes; nothing if WAY is -1. */
 void cli_last_start_command(int way, const char *stack, struct js_buf *next);

@@ -132,7 +132,7 @@ static void add_table_row(const struct jobstack_item *item)
 	js_buf_free(&name);
 }
 
-/* What a dead entry's last attempt left to say; of a long message the end. */
+/* Adds a line with the last message of a dead entry; if it is long, its end. */
 static void add_message_line(const struct jobstack_item *item)
 {
 	struct js_buf text = {0};

@@ -47,7 +47,8 @@ struct search {
 	struct js_buf node, tail, head; /* head: which entry it is, for a person */
 };
 
-/* Notes where a stream is. */
+/* Notes where a stream is: in which file, from where on, and how long.  A relative path is relative to the worker's
+ * directory. */
 static void note_stream(struct stream *to, const struct jobstack_item *i, const char *log, int64_t at, int64_t len)
 {
 	js_buf_reset(&to->path);
@@ -60,6 +61,9 @@ static void note_stream(struct stream *to, const struct jobstack_item *i, const 
 	js_buf_str(&to->path, log);
 }
 
+/* Called for each attempt in order; keeps the one that was asked for, else the last one that has output.  In a worker's
+ * packed log stdout comes first, and stderr follows it, unless that has a file of its own.  What was printed elsewhere
+ * (--output=-) has left only the end of stderr in the database. */
 static int note_output(void *ctx, const struct jobstack_item *i)
 {
 	struct search *s = ctx;
@@ -96,7 +100,7 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 	return 0;
 }
 
-/* Prints one stream.  0, 1 with cli->error, or 2: it could not be copied. */
+/* Prints one stream.  0; 1 with cli->error: it can't be read; 2: it can't be written. */
 static int print_stream(struct cli *cli, const struct search *s, const struct stream *from, int to)
 {
 	struct js_kept all = {.head_at = from->at, .head = from->len};
@@ -154,7 +158,7 @@ static int print_tail(struct cli *cli, const struct search *s, int to)
 	return status;
 }
 
-/* The line above an entry's output. */
+/* Prints the line above an entry's output, where several are printed or a person reads. */
 static int print_head(struct cli *cli, const struct search *s)
 {
 	struct js_buf line = {0};
@@ -172,6 +176,8 @@ static int print_head(struct cli *cli, const struct search *s)
 	return status;
 }
 
+/* Prints both streams.  If they can't be read here, the end of stderr that the database has is better than nothing; but
+ * the exit status says that it is not all. */
 static int print_output(struct cli *cli, const struct search *s, int only_out, int only_err)
 {
 	int got = 0;
@@ -185,7 +191,7 @@ static int print_output(struct cli *cli, const struct search *s, int only_out, i
 	return got == 0 ? CLI_YES : got == 2 ? CLI_BUG : cli_fail(cli);
 }
 
-/* There is nothing to print: why? */
+/* Says why there is nothing to print.  Returns the exit status. */
 static int explain_no_output(struct cli *cli, const struct search *s, uint64_t entry)
 {
 	if (s->attempt > s->last) {
@@ -221,7 +227,7 @@ static const struct js_opt table[] = {
 	{0, "stderr", NULL, "only its standard error, printed to standard output", CLI_FLAG(&only_err)},
 	CLI_OPTS_TEXT};
 
-/* Whether entries are selected, and not only named. */
+/* Returns whether entries are selected, and not only named. */
 static int has_selection(void)
 {
 	return filter.states_arg != NULL || cli_filter_given(&filter);
@@ -251,7 +257,9 @@ struct command {
 	int64_t at[2];
 };
 
-/* Follows it from its worker's node: by srun into the job, or not at all. */
+/* Becomes this command on the worker's node, by srun into the worker's job.  If that is not possible, it says where to
+ * type what.  The variable FOLLOWED keeps the one that srun starts from doing the same, if the worker is not found
+ * there either. */
 static void follow_elsewhere(const struct command *c, const struct jobstack_worker_row *w)
 {
 	const char *node = w->node != NULL ? w->node : "?";
@@ -286,7 +294,8 @@ static int find_worker(void *ctx, const struct jobstack_worker_row *w)
 	return w->worker == c->worker && c->parent == 0;
 }
 
-/* Looks for the process that the worker has started for the attempt, and opens the files that it writes to. */
+/* Looks for the process that the worker has started for the attempt: a child of the worker whose environment names
+ * entry and attempt.  Opens the files that it writes to, through /proc, since these have no names. */
 static void find_process(struct command *c)
 {
 	uint64_t worker, entry;
@@ -312,7 +321,8 @@ static void find_process(struct command *c)
 	}
 }
 
-/* Prints what came since the last time.  1: the process has ended, 2: it can't be printed, or 0. */
+/* Prints what came since the last time.  Returns 1 if the process has ended, 2 if it can't be printed, or 0.  The end
+ * is looked at first, so that what is read afterwards is all. */
 static int print_news(struct command *c)
 {
 	int ended = js_proc_start(c->pid) != c->start;
@@ -331,8 +341,9 @@ static int print_news(struct command *c)
 	return ended;
 }
 
-/* Prints what the attempt that runs has printed and, with --follow, what it prints until its end is recorded in S.  0,
- * or the exit status. */
+/* Prints what the attempt that runs has printed and, with --follow, what it prints until its end is recorded in S.  Its
+ * output in the log is then the same as what was followed, so a stream of which something was printed is not printed
+ * again.  0, or the exit status. */
 static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 {
 	struct command c = {cli, .worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};
@@ -398,7 +409,8 @@ static int print_entry(struct cli *cli, uint64_t entry)
 	return status;
 }
 
-/* As git does: $JOBSTACK_PAGER, $PAGER, or less, which ends by itself if all fits the screen. */
+/* Starts a pager as git does: $JOBSTACK_PAGER, $PAGER, or less, which ends by itself if all fits the screen.  Standard
+ * output becomes the pipe to it. */
 static void begin_pager(void)
 {
 	const char *pager = getenv("JOBSTACK_PAGER");
@@ -420,6 +432,7 @@ static void begin_pager(void)
 		(void)dup2(fileno(shown.pager), STDERR_FILENO);
 }
 
+/* Closes the pipe, and waits until the reader has left the pager. */
 static void end_pager(void)
 {
 	if (shown.pager == NULL)

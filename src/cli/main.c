@@ -79,7 +79,7 @@ static const struct {
 };
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
 
-/* What other programs call our commands. */
+/* What other programs call our commands, for those who type what they are used to. */
 static const char *const foreign[][2] = {
 	{"add", "jobstack push"},	   {"enqueue", "jobstack push"},    {"ls", "jobstack list"},
 	{"queue", "jobstack status"},	   {"stat", "jobstack status"},	    {"squeue", "jobstack status"},
@@ -95,6 +95,7 @@ static const char *const foreign[][2] = {
 /* Words that may mean ending some workers, or giving up a whole stack. */
 static const char *const ends[] = {"abort", "stop", "terminate", "scancel"};
 
+/* Says what was probably meant: a word of another program, or a command of ours that looks like it. */
 static int fail_unknown(struct cli *cli, const char *word)
 {
 	struct js_near near = JS_NEAR_INIT(word);

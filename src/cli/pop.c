@@ -43,8 +43,8 @@ static const struct js_opt table[] = {
 	{CLI_JSON, "json", NULL, "the same as --format json", NULL},
 	CLI_OPTS_TEXT};
 
-/* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was
- * silent. */
+/* Returns the lease for a call without --lease: to the end of the Slurm job, at which its script will be killed anyway.
+ * Also notes the job's start, if the environment does not say it. */
 static int64_t lease_by_slurm(struct cli *cli)
 {
 	struct js_budget budget = {cli->handle, {getenv("JOBSTACK_MODULE_DIR"), 0, NULL}, identity.env.cluster, 0};
@@ -75,7 +75,7 @@ static int64_t lease_by_slurm(struct cli *cli)
 	return left < LEASE_MIN_US ? LEASE_MIN_US : left;
 }
 
-/* What is printed. */
+/* Appends the entry in the format that was asked for.  Returns 0, or -1 without memory. */
 static int render_entry(const struct cli *cli, const struct jobstack_batch *batch, struct js_buf *out)
 {
 	const struct jobstack_entry *e = jobstack_batch_entry(batch, 0);
@@ -114,7 +114,7 @@ static int write_output(const struct js_buf *out)
 	return fd >= 0 ? close(fd) : 0;
 }
 
-/* Nobody will know of the entry: it goes back. */
+/* Returns the entry to the queue, as not started: nobody will learn of it.  Returns CLI_BUG. */
 static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char *why)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
@@ -133,6 +133,8 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	return CLI_BUG;
 }
 
+/* Prints the entry.  From the pop until it is printed a signal must not end this process: the entry would stay claimed
+ * until its lease ends.  So a signal that came meanwhile first returns the entry, and then ends the process. */
 static int give_entry(struct cli *cli, const struct jobstack_batch *batch)
 {
 	const struct jobstack_entry *e = jobstack_batch_entry(batch, 0);

@@ -103,7 +103,7 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 	return CLI_YES;
 }
 
-/* 0, or the exit status. */
+/* Asks on a terminal, with what a dry run has counted.  0 to go on, or the exit status. */
 static int confirm_prune(struct cli *cli)
 {
 	struct jobstack_prune_result r = JOBSTACK_PRUNE_RESULT_INIT;

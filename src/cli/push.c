@@ -19,7 +19,8 @@
 /* each costs a call into a file system that may be slow; a mistake mostly shows in the first ones */
 #define DOUBT_WORDS 8
 
-/* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
+/* Points out arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything.
+ */
 static void question_words(const struct cli *cli, char *const *words)
 {
 	const char *missing = NULL;
@@ -46,7 +47,7 @@ static void question_words(const struct cli *cli, char *const *words)
 
 #define LOOK_EVERY 256 /* names between two looks at the clock */
 
-/* The names on their way, counted for whoever sits in front of it. */
+/* The names on their way to the database, which are counted for the line of progress. */
 struct counted {
 	jobstack_next_fn *next;
 	void *ctx;
@@ -135,7 +136,7 @@ static int print_pushed(struct cli *cli, const struct jobstack_push_result *resu
 	return status;
 }
 
-/* What went wrong, with the place in the input. */
+/* Prints what went wrong, how much was pushed before, and how to continue.  Returns the exit status. */
 static int explain_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;

@@ -18,7 +18,7 @@
 #define WATCH_MAX_US (60 * JS_SECOND_US) /* without --wait */
 #define SCRIPT_WATCH_US (3 * JS_SECOND_US)
 
-/* One that may be dead, and a copy of its texts. */
+/* A worker that may be dead, with copies of its texts. */
 struct cli_suspect {
 	struct js_observer_case c;
 	char node[256], hint[256];
@@ -43,6 +43,8 @@ static void add_json(struct cli_recovery *r, const struct js_observer_case *c)
 		    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
 }
 
+/* Prints and counts a dead worker, once: a dry run changes nothing, so each of its looks finds the same worker again.
+ */
 static void report_taken(struct cli_recovery *r, const struct js_observer_case *c)
 {
 	char text[800];
@@ -81,11 +83,15 @@ static void add_suspect(struct cli_recovery *r, const struct js_observer_case *c
 	(void)snprintf(suspect->hint, sizeof(suspect->hint), "%s", c->hint != NULL ? c->hint : "");
 }
 
+/* How long silence must be watched to prove this death.  A script's pop sends no heartbeats: its lease by the server's
+ * clock decides, which two looks must see. */
 static int64_t watch_us(const struct js_observer_case *c)
 {
 	return c->by_script ? SCRIPT_WATCH_US : c->lease_us;
 }
 
+/* Called for each worker that is dead or suspect.  A suspect is watched if that takes a minute at most or --wait is
+ * given, but not if its command still runs here: as long as it does, silence proves nothing on this host. */
 static void note_case(void *ctx, const struct js_observer_case *c)
 {
 	struct cli_recovery *r = ctx;
@@ -124,7 +130,8 @@ static void report_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		add_json(r, &s->c);
 }
 
-/* Reports that the recovery of a worker failed.  The caller continues, as the recovery of the others did. */
+/* If only the recovery of some worker failed, prints that, keeps its exit status, and returns 0: the others were
+ * recovered.  Any other STATUS is returned. */
 static int report_failed_recovery(struct cli_recovery *r, int status, const struct js_observer_result *result)
 {
 	if (status == 0 || result->failed == 0 || status != result->failed)
@@ -134,7 +141,8 @@ static int report_failed_recovery(struct cli_recovery *r, int status, const stru
 	return 0;
 }
 
-/* Watches until no worker is left that silence can prove dead in time. */
+/* Watches the silent workers, until none is left that a longer look could prove dead.  The suspects are gathered anew
+ * with each look. */
 static int watch_silent(struct cli_recovery *r, const struct js_observer_options *options)
 {
 	int64_t longest = r->longest_us, until = INT64_MAX, next;

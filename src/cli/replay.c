@@ -53,8 +53,9 @@ static int is_same_worker(void *ctx, const struct jobstack_worker_row *w)
 	return w->worker == r->spool.head.worker;
 }
 
-/* Whether this one may be delivered: its worker is gone, or known to be dead by its process, by Slurm or by its
- * silence, for which it has to be watched.  Nothing is taken from it here: its outcomes come first.  0, or an error. */
+/* Returns 0 if the file may be delivered: its worker has ended, or is known to be dead by its process, by Slurm or by
+ * its silence, for which it is watched.  A worker that lives would deliver the same outcomes itself.  Nothing is
+ * recovered here: an entry that went back to the queue would make its outcome come too late. */
 static int check_worker_is_gone(struct cli *cli, struct replay *r)
 {
 	struct cli_recovery look = {.dry_run = 1, .wait = 1, .only = r->spool.head.worker};
@@ -113,6 +114,8 @@ static int print_replayed(const struct cli *cli, const struct replay *r, int sev
 	return CLI_YES;
 }
 
+/* All files are read before the first is delivered, and all workers are checked.  After that one failing delivery does
+ * not stop the others, unless the database is away. */
 int cli_replay(struct cli *cli, char *const files[], size_t n)
 {
 	struct replay *all = calloc(n, sizeof(*all));

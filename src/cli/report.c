@@ -36,6 +36,7 @@ static struct figures_share share;
 static int64_t every_us;
 static struct js_buf page; /* the reports of all stacks */
 
+/* Reads --share: the kinds of names that are not left out. */
 static int choose_shared(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	(void)ctx;
@@ -105,6 +106,7 @@ static int check_report(struct cli *cli)
 	return since != NULL ? cli_since(cli, since, &wanted.since_us, &wanted.within_us) : 0;
 }
 
+/* Prints what --slurm asks for. */
 static int print_script(struct cli *cli, const json_t *report)
 {
 	const json_t *next = json_object_get(report, "next");
@@ -210,7 +212,8 @@ static int show_report(struct cli *cli, const struct figures_report *r)
 	return status;
 }
 
-/* *SO_FAR: the stack has work left. */
+/* Reads and shows the report of one stack.  *SO_FAR: it has work left.  A stack that can't be read must not keep the
+ * page from being written, so its place is left out there. */
 static int print_once(struct cli *cli, int *so_far)
 {
 	struct cli_progress progress = {.cli = cli};
@@ -230,7 +233,7 @@ static int print_once(struct cli *cli, int *so_far)
 	return status;
 }
 
-/* With the first of the stacks. */
+/* Prints the findings, which are about all stacks together: so with the first of them, and nothing with the others. */
 static int print_findings(struct cli *cli)
 {
 	struct js_buf out = {0};
@@ -269,7 +272,7 @@ static int add_stack(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-/* Takes the place of the names of stacks.  0, or the exit status. */
+/* Does --all: puts all stacks of the database in the place of those that were named.  0, or the exit status. */
 static int choose_all(struct cli *cli)
 {
 	int status = jobstack_status(cli->handle, NULL, add_stack, cli, &cli->error);

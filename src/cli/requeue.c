@@ -48,7 +48,8 @@ static int explain_not_requeueable(const struct cli *cli, const struct jobstack_
 	return 1;
 }
 
-/* Takes back what is lost, where that is wanted.  Named entries that are queued because of that are settled. */
+/* Recovers the entries of dead workers first, where that is wanted: -t lost, or a named entry that runs.  Named entries
+ * that are queued because of that count as settled, although this command did not requeue them itself. */
 static int recover_lost(struct cli *cli, struct cli_change *c)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;

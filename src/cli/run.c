@@ -31,6 +31,12 @@
 
 #define LOOK_US (JS_SECOND_US / 4)
 
+/* All that one call knows.  The worker is in one of three states:
+ *
+ *     worker  started  ended
+ *     0       0        0      none was started yet, or the last one left without work: the next name starts one
+ *     a pid   > 0      0      it runs
+ *     0       > 0      1      it has ended, and WAIT_STATUS is its own */
 static struct run {
 	struct cli *cli;
 	struct cli_input input;
@@ -54,7 +60,8 @@ static struct run {
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
-/* An option of the worker's. */
+/* Passes an option on to the worker as it was given.  Only those that change what is read or said here are looked at.
+ */
 static int take_run_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct run *r = ctx;
@@ -177,6 +184,7 @@ static int worker_ended(struct run *r)
 	return 0;
 }
 
+/* Returns whether the worker that has ended did so by itself, and without an error. */
 static int went_well(const struct run *r)
 {
 	return WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) == 0;
@@ -198,7 +206,9 @@ static void wait_for_worker(struct run *r)
 	}
 }
 
-/* The names for the push: the first, a pause in which it is written, then the others while the worker works. */
+/* Gives the push its names: the first one; then a pause (2), in which the push commits it; then the others, while the
+ * worker is already running.  So a worker never starts on an empty stack, and the first command starts as soon as there
+ * is one name. */
 static int next_name(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct run *r = ctx;
@@ -245,6 +255,7 @@ static int read_status(struct run *r, struct jobstack_status *s)
 	return 0;
 }
 
+/* Counts what a later `run` could do.  In a cancelled stack that is also what `jobstack resume` would bring back. */
 static uint64_t count_left(const struct jobstack_status *s)
 {
 	return figures_stack_left(s) + (s->state == JOBSTACK_CANCELLED ? s->cancelled : 0);
@@ -324,7 +335,7 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 
 /* ----------------------------------------------------------------------------------------------------------- run */
 
-/* Names are on the command line, perhaps, and would be arguments of the command. */
+/* If an argument of the command is a file, it was perhaps meant as a name: says how to write that. */
 static void suggest_separator(const struct run *r)
 {
 	struct stat st;
@@ -339,7 +350,8 @@ static void suggest_separator(const struct run *r)
 		}
 }
 
-/* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
+/* Prints what went wrong in the push, and returns the exit status.  Returns 0 if nothing did, or if the push was only
+ * stopped: then the worker or the summary decides how the call ends. */
 static int report_push(struct run *r, int status, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;
@@ -358,7 +370,10 @@ static int report_push(struct run *r, int status, const struct jobstack_push_res
 	return CLI_USAGE;
 }
 
-/* Did another command get the name of our stack at the same moment?  Then there is another one now. */
+/* After an ECONFLICT, returns whether another command has just created a stack with the name that was free for this
+ * one.  Then this call has another name now, and the push begins again.  That is possible as long as no worker has
+ * started: only the first name was read, and it is given once more.  If the name is still the same, the conflict has
+ * another cause, and its error is kept. */
 static int has_lost_name(struct run *r)
 {
 	struct jobstack_error first = r->cli->error;
@@ -437,7 +452,7 @@ static int read_names(struct run *r, struct js_buf *names)
 	return got < 0 ? report_push(r, JOBSTACK_ESTOPPED, &(struct jobstack_push_result){.size = 0}) : 0;
 }
 
-/* --dry-run: the worker knows its templates, and prints the commands for the names that it is given. */
+/* Does --dry-run.  Only the worker knows how templates are filled in, so it gets the names, and prints the commands. */
 static int print_commands(struct run *r)
 {
 	struct js_buf names = {0};
@@ -454,6 +469,9 @@ static int print_commands(struct run *r)
 	return status == 0 && r->input.refused > 0 ? CLI_NO : status;
 }
 
+/* The whole command.  The order matters: the worker checks its options before a name is pushed for it; its check needs
+ * the stack's name, which is found before that; and the summary subtracts the numbers that are read just before the
+ * push. */
 static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a script for a shell, the program is its first word. */
+/* Sets BASE to the program's name, without its directory and without bytes that a stack's name can't have.  PROGRAM may
+ * be a whole script for a shell; then its first word counts. */
 static void name_base(struct cli_run_stack *o, const char *program)
 {
 	size_t len = strcspn(program, " \t\n"), n = 0;
@@ -22,7 +23,8 @@ static void name_base(struct cli_run_stack *o, const char *program)
 	(void)snprintf(o->base + n, sizeof(o->base) - n, "%s", n == 0 ? "run" : "");
 }
 
-/* Does the command end with {} where that is the same as without? */
+/* Returns whether the command ends with a {} that could be left out: a worker appends the datapath to a command without
+ * placeholders.  Both ways to write it must lead to the same stack. */
 static int ends_alike(char *const words[], size_t n)
 {
 	for (size_t i = 0; i + 1 < n; i++)
@@ -31,6 +33,8 @@ static int ends_alike(char *const words[], size_t n)
 	return n > 1 && strcmp(words[n - 1], "{}") == 0;
 }
 
+/* Between user, directory and words there is a NUL, which none of them can contain: so two commands never give the same
+ * text. */
 void cli_run_stack_make(struct cli_run_stack *o, const char *dir, char *const words[], size_t n)
 {
 	js_buf_str(&o->text, js_home_user());

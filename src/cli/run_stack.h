@@ -15,10 +15,10 @@ struct cli_run_stack {
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
-/* Makes it for the command WORDS (N of them) in the directory DIR. */
+/* Describes in STACK the command WORDS (N of them) in the directory DIR. */
 void cli_run_stack_make(struct cli_run_stack *stack, const char *dir, char *const words[], size_t n);
 
-/* Sets cli->stack to the stack that has this origin, else to a name that is free.  0, or the exit status, with the
- * reason printed.  Two commands may find the same free name at the same moment: the push of one of them then fails with
- * ECONFLICT, and is to be repeated if another call finds another name. */
+/* Sets cli->stack to the stack that was created for this command, else to a name that is free.  0, or the exit status,
+ * with the reason printed.  Two commands may find the same free name at the same moment.  Then the push of one of them
+ * fails with ECONFLICT, and is to be repeated if another call of this function finds another name. */
 int cli_run_stack_find(struct cli *cli, struct cli_run_stack *stack);

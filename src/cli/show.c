@@ -113,7 +113,8 @@ static void add_where_line(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
-/* One figure of the line "used", which begins at START: SHOWN as in base/attempt.h. */
+/* Adds one figure to the line "used", which begins at START.  SHOWN says how: words around a %, as in base/attempt.h.
+ */
 static void add_used(struct js_buf *out, size_t start, const char *shown, enum js_kind kind, int64_t n)
 {
 	const char *figure = shown == NULL ? NULL : strchr(shown, '%');
@@ -167,7 +168,7 @@ static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 	}
 }
 
-/* The last lines of what a failed attempt wrote to stderr. */
+/* Adds the last lines of what a failed attempt wrote to stderr. */
 static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *from = i->err_tail.data, *end, *p;
@@ -203,7 +204,7 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
-/* Which version ran, and on what. */
+/* Adds which version of the program ran, the file system of the datapath, the Python packages, and the platform. */
 static void add_versions(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *version = figures_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
@@ -263,7 +264,7 @@ static void add_attempt(const struct showing *s, struct js_buf *out, const struc
 
 /* ------------------------------------------------------------------------------------------------------- as JSON */
 
-/* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
+/* Adds the worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
 static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
 {
 	json_t *list = json_array();
@@ -285,7 +286,8 @@ static void add_argv(struct js_buf *out, const struct jobstack_bytes *argv)
 	json_decref(list);
 }
 
-/* The entry has the fields of its last attempt, too.  An attempt has those of `jobstack export`, and argv. */
+/* Adds an attempt with the fields of `jobstack export`, and argv.  HEAD is replaced each time, so that the entry has
+ * the fields of its last attempt, too. */
 static void add_json(struct showing *s, const struct jobstack_item *i)
 {
 	struct jobstack_item entry = *i;
@@ -326,6 +328,8 @@ static void add_head(struct showing *s, const struct jobstack_item *i)
 	js_buf_char(&s->head, '\n');
 }
 
+/* Called for each attempt in order, and once for an entry that has not run.  The line that reruns an attempt is that of
+ * the last one. */
 static int add_item(void *ctx, const struct jobstack_item *i)
 {
 	struct showing *s = ctx;

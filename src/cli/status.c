@@ -42,6 +42,8 @@ static int is_detail(const struct cli *cli)
 	return cli->stack_given && cli->stacks_n < 2;
 }
 
+/* Reads what is to be shown: one stack with all details, all stacks, or the stacks that were named, without details.
+ * Slurm is asked only about one stack where nobody works; --why asks it by itself. */
 static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 {
 	int status = 0;
@@ -59,7 +61,7 @@ static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 	return status;
 }
 
-/* The page for standard output, which may be a pipe. */
+/* Returns the page for standard output, which may be a pipe. */
 static struct show_page stdout_page(struct js_buf *out)
 {
 	unsigned columns = show_columns(stdout);
@@ -67,7 +69,7 @@ static struct show_page stdout_page(struct js_buf *out)
 	return (struct show_page){out, columns, show_colours(stdout), columns > 0 && js_bar_utf8()};
 }
 
-/* For the help desk: which node was bad, in which job, when, and what it said. */
+/* Adds a line for the help desk: which node was bad, in which job, when, and what it said.  A node is listed once. */
 static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 {
 	const struct show_amount when = show_second(js_clock_wall_us() - w->silent_us);
@@ -88,7 +90,7 @@ static int add_bad_node(void *ctx, const struct jobstack_worker_row *w)
 	return text->len > 1000;
 }
 
-/* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
+/* Renders one stack.  Where entries are left and nothing runs, it adds the last command line, and what continues. */
 static void render_detail(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -109,7 +111,7 @@ static void render_detail(const struct cli *cli, const struct figures_snapshot *
 	js_buf_free(&more);
 }
 
-/* What is shown of a snapshot, as one text; not 0 without memory. */
+/* Renders a snapshot as one text.  Returns not 0 if memory ran out. */
 static int render_snapshot(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
 	struct js_buf *out = page->out;
@@ -130,7 +132,7 @@ static int render_snapshot(const struct cli *cli, const struct figures_snapshot 
 	return out->failed;
 }
 
-/* Asks, and renders the answer; *ALARMING for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
+/* Reads a snapshot, and renders it.  *ALARMING is for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
 static int render_status(struct cli *cli, const struct show_page *page, int *alarming)
 {
 	struct figures_snapshot l = {.n = 0};
@@ -161,7 +163,8 @@ static int is_on_screen(const struct cli *cli)
 	return isatty(STDOUT_FILENO) && !show_is_dumb() && !cli->json;
 }
 
-/* Asks once more.  A database that is away is no error. */
+/* Reads and renders once more.  A database that is away is no error: the old answer stays, with the reason in TROUBLE.
+ */
 static int ask_again(struct cli *cli, struct watch *w)
 {
 	struct js_buf answer = {0};
@@ -183,7 +186,8 @@ static int ask_again(struct cli *cli, struct watch *w)
 	return 0;
 }
 
-/* Prints what came of asking below the last answer.  -1: nobody reads it any more, which cli_end notices. */
+/* Prints the new answer below the last one, for a pipe.  That the database is away, or back, is told once.  -1: nobody
+ * reads it any more, which cli_end notices. */
 static int print_answer(const struct cli *cli, const struct watch *w)
 {
 	if (w->trouble[0] != '\0' && !w->was_away)
@@ -195,7 +199,7 @@ static int print_answer(const struct cli *cli, const struct watch *w)
 	return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
 }
 
-/* Shows it in place, below a line that says when this was, and how to leave.  -1: the terminal is gone. */
+/* Draws the answer in place, below a line that says when this was, and how to leave.  -1: the terminal is gone. */
 static int draw_answer(const struct cli *cli, struct watch *w)
 {
 	struct js_buf text = {0};
@@ -226,6 +230,8 @@ static int draw_answer(const struct cli *cli, struct watch *w)
 	return status;
 }
 
+/* The handler of SIGWINCH and SIGCONT.  After a stop the shell has written below the picture, so that is not erased,
+ * but drawn anew. */
 static void note_redraw(int number)
 {
 	redraw = number;

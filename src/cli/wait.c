@@ -43,7 +43,8 @@ struct waiting {
 	int told_paused, timed_out;
 };
 
-/* The end was reached, or the time is over. */
+/* Prints how the wait has ended: the end was reached, the time is over, or nobody will work there.  Returns STATUS, or
+ * CLI_BUG if it can't be printed. */
 static int print_wait_result(struct waiting *w, int status)
 {
 	const struct jobstack_status *s = &w->last;
@@ -73,7 +74,10 @@ static int print_wait_result(struct waiting *w, int status)
 
 static int64_t timeout_us = INT64_MAX, fail_idle_us = INT64_MAX;
 
-/* Is that all?  Only what `jobstack submit` has started can be known to be over. */
+/* Returns whether nobody will work on the stack.  That is certain only for what `jobstack submit` has started: Slurm
+ * has no job of the stack any more, nothing was pushed since the last job was submitted, and if a worker came after
+ * that, the last one was in a job.  Of workers that are started by hand nobody knows whether others will follow; for
+ * them --fail-idle sets a time. */
 static int is_given_up(const struct waiting *w)
 {
 	const struct figures_idle *i = &w->idle;
@@ -83,7 +87,8 @@ static int is_given_up(const struct waiting *w)
 		(!i->last.came || i->last.in_job));
 }
 
-/* Says why nobody works there, whenever that changes, and what helps: a script would wait for ever.  1: it is over. */
+/* Says why nobody works there, whenever that changes, and what helps, since a script would wait for ever.  A short gap
+ * between two jobs is not worth a message, so it waits for ALONE_US.  Returns 1 if the wait is over. */
 static int watch_idle(struct waiting *w)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -99,6 +104,7 @@ static int watch_idle(struct waiting *w)
 	    figures_idle_read(w->cli->handle, w->cli->stack, &w->last, &w->idle, &ignored) != 0 || !i->alone)
 		return 0;
 	cli_idle_ask(w->cli, w->cli->stack, &w->idle);
+	/* what the message depends on, but for the times in it, which change with each look */
 	(void)snprintf(now, sizeof(now), "%d %" PRIu64 " %s %s %s %s", i->last.came, i->last.job, i->node, i->reason,
 		       i->queued, i->state);
 	show_idle(&why, i);
@@ -137,7 +143,8 @@ static void show_wait(struct waiting *w)
 	js_buf_free(&bar);
 }
 
-/* One look.  A database that is away is no error for an hour. */
+/* Reads the stack once.  A database that is away is no error for an hour: a wait in a script outlives the restart of a
+ * server. */
 static int read_stack(struct waiting *w)
 {
 	struct jobstack_status now;
@@ -164,8 +171,9 @@ static int read_stack(struct waiting *w)
 	return 0;
 }
 
-/* How long to the next look: half as long again each time, so that the wait is at most half as long again as the work,
- * and never as long for all who wait. */
+/* Returns how long to pause before the next look: half as long again each time, so that the wait is at most half as
+ * long again as the work.  Near the end, and where somebody looks at it, the longest pause is shorter.  The caller adds
+ * chance to it, so that many who wait do not ask at the same moment. */
 static int64_t next_pause(const struct waiting *w, int64_t pause)
 {
 	int64_t longest = w->progress.on ? SHOWN_US

@@ -88,7 +88,7 @@ static int is_full(const struct jobstack_status *s)
 	return s->max_running > 0 && s->running >= (uint64_t)s->max_running;
 }
 
-/* Why entries are not ready, or not handed out. */
+/* Adds why entries are not ready, or are ready and not handed out. */
 static void line_reasons(const struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;
@@ -124,7 +124,7 @@ static void line_reasons(const struct reasons *r)
 			   show_are(s->done));
 }
 
-/* What the stack's own numbers tell.  PAUSED is as above. */
+/* Adds what the stack's own numbers tell.  PAUSED is as above. */
 static void count_reasons(const struct reasons *r, const char *paused)
 {
 	int closed = state_reasons(r, paused);
@@ -165,7 +165,7 @@ void cli_why_say(const struct cli *cli, const char *before)
 	js_buf_free(&lines);
 }
 
-/* What is known of one of the workers without being proven. */
+/* Adds what is known of one of the workers without being proven. */
 static void suspect_reason(const struct reasons *r, const struct figures_snapshot *l)
 {
 	struct js_buf text = {0};
@@ -184,6 +184,8 @@ static void suspect_reason(const struct reasons *r, const struct figures_snapsho
 	js_buf_free(&text);
 }
 
+/* Adds why ready entries are not being started: there are no workers; their heartbeats or connections are missing; all
+ * slots are busy; or their workers are about to end. */
 static void worker_reasons(const struct reasons *r, const struct figures_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
@@ -236,7 +238,7 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 			s->slots - s->busy, s->slots, show_plural(s->slots), show_are(s->slots - s->busy));
 }
 
-/* What fails most often. */
+/* Adds what fails most often. */
 static void failing_reason(const struct reasons *r, const struct figures_snapshot *l)
 {
 	const struct figures_failure *f = &l->failures.group[0];
@@ -276,7 +278,8 @@ static void job_reason(const struct reasons *r, const struct js_slurm_queued *jo
 	"put the binary log on a faster disk, or set sync_binlog=0 (then a crash of the server's host can lose "       \
 	"outcomes); or " FEWER
 
-/* A long commit alone does not show that the disk is slow: its thread may wait for a processor. */
+/* A long commit alone does not show that the disk is slow: the thread that commits may wait for a processor.  Therefore
+ * "if the disk is slow" stands in the remedy, unless the caller has measured the disk. */
 const char *cli_why_server(const struct figures_server *s, int64_t commit_us, int slow_disk, char *words, size_t size)
 {
 	static const struct {
@@ -340,7 +343,8 @@ static void ask_slurm(struct reasons *r)
 		r->jobs = 0;
 }
 
-/* What Slurm says of the stack's jobs: those that wait, and those that run without a worker. */
+/* Adds what Slurm says of the stack's jobs: those that wait, and, if the stack has no worker, those that run without
+ * one. */
 static void slurm_reasons(const struct reasons *r, json_t *o)
 {
 	uint64_t more = r->jobs >= JOBS ? r->jobs - JOBS + 1 : 0;
@@ -359,6 +363,8 @@ static void slurm_reasons(const struct reasons *r, json_t *o)
 		SHOW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
 }
 
+/* Adds all reasons, in the order in which a person would look for them.  Slurm is asked before the workers are judged,
+ * because jobs that wait explain why there are none. */
 static void collect_reasons(struct reasons *r, const struct figures_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;

@@ -13,7 +13,8 @@
 #define TRY_LIMIT_US (30 * JS_SECOND_US)
 #define LIST_LIMIT_US (600 * JS_SECOND_US) /* to look through the names as well */
 
-/* Appends "--stack=NAME --defaults-file=FILE". */
+/* Appends "--stack=NAME --defaults-file=FILE".  Without a file there is no second word, and the program looks for one
+ * by itself, as we did. */
 static void add_stack_and_file(struct cli_words *line, const struct cli *cli, const char *option_file)
 {
 	cli_words_format(line, "--stack=%s", cli->stack);
@@ -41,6 +42,9 @@ void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *
 		cli_words_add(line, *command);
 }
 
+/* A file name with {} or {#} in it differs for each entry, and so does one with both {/} and {//} (1).  Any other may
+ * be the same for two entries (2).  With -I or --colsep placeholders are written otherwise, so then even a name that
+ * seems to differ must be looked at. */
 int cli_worker_may_clash(const struct cli_words *options)
 {
 	int may = 0, own_syntax = 0; /* with -I or --colsep only the worker knows */
@@ -58,6 +62,8 @@ int cli_worker_may_clash(const struct cli_words *options)
 	return may > 1 || (may && own_syntax);
 }
 
+/* Only status 2 counts, by which the worker refuses its command line.  It may also find the database away, but that is
+ * no reason not to submit: the job may begin hours later. */
 int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[],
 		   const char *undone)
 {

@@ -16,10 +16,12 @@ void cli_own_line(struct cli_words *line, const struct cli *cli, const char *wor
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
 		     const struct cli_words *options, char *const command[]);
 
-/* Whether entries might share a file by these options, so that the worker must look through the list of names. */
+/* Returns whether entries might share a file by these options, so that the worker must look through the list of names.
+ */
 int cli_worker_may_clash(const struct cli_words *options);
 
-/* Would a worker take these?  It shows what it would run, looks for names that would share a file, and claims nothing.
- * 0; or the exit status, which prints the reason in its words, and that therefore UNDONE ("nothing was ..."). */
+/* Asks jobstack-worker whether it would accept these.  It shows what it would run, looks for names that would share a
+ * file, and claims nothing.  Returns 0; or the exit status, after printing the worker's reason, and that therefore
+ * UNDONE ("nothing was ..."). */
 int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[],
 		   const char *undone);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Copies a fact, whose text is valid only during this call. */
 static int copy_fact(void *ctx, const struct jobstack_stack_fact *fact)
 {
 	struct figures_facts *all = ctx;

@@ -30,7 +30,8 @@ static int copy_failure_group(void *ctx, const struct jobstack_failure *f)
 	return failures->n == FIGURES_FAILURES;
 }
 
-/* Which groups are those of one version? */
+/* Notes the version of the program in each group whose failures all ran the same one.  Where the stack has only one
+ * version, that says nothing, so the names stay empty. */
 static int name_versions(struct figures_failures *failures, struct jobstack *handle, const char *stack,
 			 struct jobstack_error *error)
 {

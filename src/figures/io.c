@@ -20,7 +20,8 @@ struct interval {
 	int64_t from, to;
 };
 
-/* What the sample shows. */
+/* What the sample of files shows.  SEQUENCES counts rows of runs of one kind on a file, IN_SEQUENCES the runs in them:
+ * at 0 of runs that mostly read, at 1 of runs that mostly write. */
 struct sample {
 	uint64_t files, kind[FIGURES_KINDS], shared, chained;
 	uint64_t sequences[2], in_sequences[2];	     /* of reading and of writing runs */
@@ -36,6 +37,9 @@ static void put_number(struct figures_finding *f, const char *name, double value
 	f->number[f->n++].value = value;
 }
 
+/* Goes through the runs on one file, in the order of time: who used it, how long after the run before, and whether one
+ * stack wrote what another one then read (CHAINED).  A gap counts only after a run that was done: a retry of a failure
+ * is no new use. */
 static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 {
 	double read = 0, written = 0;
@@ -68,6 +72,8 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 	s->chained += (uint64_t)chained;
 }
 
+/* Called for each file of the sample.  The variation on one file is added as a single value, in millionths, because
+ * sketches hold integers. */
 static int sample_file(void *ctx, const struct jobstack_file *file)
 {
 	struct figures_spread bytes = {0}, took = {0};
@@ -103,7 +109,7 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole == 0 ? -1 : (double)part / (double)whole;
 }
 
-/* 1, 2 and 6 */
+/* Findings 1, 2 and 6: what attempts and files read and write. */
 static void find_bytes(struct figures_finding *f, const struct figures_tally *t, const struct sample *s)
 {
 	uint64_t n = t->kind[FIGURES_READS] + t->kind[FIGURES_WRITES] + t->kind[FIGURES_BOTH],
@@ -128,7 +134,7 @@ static void find_bytes(struct figures_finding *f, const struct figures_tally *t,
 	put_number(&f[5], "written_p95", sketch_quantile(&t->kind_bytes[FIGURES_WRITES], .95, 1));
 }
 
-/* 3, 4, 5 and 10 */
+/* Findings 3, 4, 5 and 10: how files are used again, by the same stack and by others. */
 static void find_reuse(struct figures_finding *f, const struct sample *s, size_t stacks)
 {
 	if (s->gaps_us.n == 0)
@@ -160,7 +166,9 @@ static int compare_starts(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* 8: groups of attempts that began before the first of the group ended. */
+/* Finding 8.  A group is made of the attempts that began before the first of the group ended.  Of each group of two or
+ * more the variation of their times is taken, and then the mean over the groups; it is compared with that over all
+ * attempts. */
 static void find_together(struct figures_finding *f, struct sample *s)
 {
 	struct figures_spread all = {0}, groups = {0};
@@ -184,7 +192,8 @@ static void find_together(struct figures_finding *f, struct sample *s)
 	put_number(f, "variation_of_all", figures_spread_cv(&all));
 }
 
-/* 9 */
+/* Finding 9.  The correlation (Pearson's) is that of an hour's mean with its variation, over the hours with enough
+ * attempts. */
 static void find_hours(struct figures_finding *f, const struct figures_tally *t)
 {
 	struct figures_spread mean = {0}, cv = {0};
@@ -215,7 +224,8 @@ static void find_hours(struct figures_finding *f, const struct figures_tally *t)
 		   mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
 }
 
-/* 7.  A file system has the same number in each stack. */
+/* Finding 7.  A file system has the same number in each stack, so the tally adds its attempts of all stacks; but its
+ * name must be looked for in the facts of each stack. */
 static int find_mounts(struct jobstack *handle, struct figures_io *io, const struct figures_tally *t,
 		       struct jobstack_error *error)
 {
@@ -249,6 +259,8 @@ static int find_mounts(struct jobstack *handle, struct figures_io *io, const str
 	return status;
 }
 
+/* The index of files is brought up to date first.  An account that may only read can't do that; then files that were
+ * pushed later are missing, which the caller says. */
 int figures_io_read(struct jobstack *handle, struct figures_io *io, figures_progress_fn *progress, void *ctx,
 		    struct jobstack_error *error)
 {

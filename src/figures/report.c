@@ -38,6 +38,7 @@ static const struct rounding limit[] = {
 	{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
 static const struct rounding size[] = {{1024 * MIB, 64 * MIB}, {8192 * MIB, 256 * MIB}, {0, 1024 * MIB}};
 
+/* Returns the larger one as a whole number. */
 static uint64_t larger_of(double a, double b)
 {
 	return (uint64_t)(a > b ? a : b);
@@ -70,7 +71,9 @@ static void recommend_time(struct figures_recommendation *a, const struct figure
 	a->timeout_us = (int64_t)round_up(larger_of(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
 }
 
-/* LEFT: how many entries have not ended.  WITHIN_US: the wanted wall time, or -1. */
+/* Makes the recommendations from the tally.  LEFT: how many entries have not ended; if there are none, the next run is
+ * taken to be as large as this one.  The work per entry includes what failed attempts cost.  WITHIN_US: the wanted wall
+ * time, or -1. */
 static void make_recommendation(struct figures_recommendation *a, const struct figures_tally *t, uint64_t left,
 				int64_t within_us)
 {
@@ -136,6 +139,7 @@ size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar b
 	return n;
 }
 
+/* The rules depend on the wanted time, so they are applied anew for each time that is tried. */
 uint64_t figures_report_request(const struct figures_report *r, struct figures_recommendation *a, int64_t *within_us)
 {
 	static const int64_t minutes[] = {10, 60, 8 * 60, 24 * 60};
@@ -155,6 +159,9 @@ uint64_t figures_report_request(const struct figures_report *r, struct figures_r
 	return workers;
 }
 
+/* The stack's counters say how many entries are done now, the timeline how many of them ended in its steps.  What the
+ * timeline does not have (it was done before --since, or its attempts are pruned) was done before the first step.  An
+ * entry that runs is counted by its time: RUNNING is the average over the step. */
 size_t figures_report_steps(const struct figures_report *r, struct figures_step step[FIGURES_REPORT_STEPS],
 			    int64_t *step_us)
 {
@@ -292,7 +299,7 @@ static int add_package(struct figures_packages *all, const char *line, const str
 	return 0;
 }
 
-/* That of most attempts first. */
+/* Orders packages by their attempts, the most first, then by name and version. */
 static int compare_packages(const void *a, const void *b)
 {
 	const struct figures_package *x = a, *y = b;
@@ -303,7 +310,8 @@ static int compare_packages(const void *a, const void *b)
 	return names != 0 ? names : strcmp(x->version, y->version);
 }
 
-/* Which Python packages the attempts imported, by their lists.  0, or -1: out of memory. */
+/* Counts which Python packages the attempts imported.  Attempts that imported the same list have its number, so each
+ * list is read once.  With --share, packages that are not public are counted only in MORE.  0, or -1: out of memory. */
 static int count_packages(struct figures_report *r)
 {
 	const struct figures_tally_list *list = r->tally->packages;
@@ -334,7 +342,7 @@ static int count_packages(struct figures_report *r)
 	return 0;
 }
 
-/* Called last, so that no view can show what is left out. */
+/* Removes what is to be left out.  It is called when all figures have been read, so no view can show it. */
 static int remove_hidden(const struct figures_share *share, struct figures_report *r, struct jobstack_error *error)
 {
 	for (size_t i = 0; i < FIGURES_SLOWEST && figures_share_hides(share, FIGURES_SHARE_DATAPATHS); i++)

@@ -67,7 +67,7 @@ int figures_report_read(struct jobstack *handle, const char *name, struct figure
 			figures_progress_fn *progress, void *ctx, struct jobstack_error *error);
 void figures_report_free(struct figures_report *report);
 
-/* Does the stack still work?  Then the report says "so far". */
+/* Returns whether the stack has work left, and is not cancelled.  Then the report says "so far". */
 int figures_report_so_far(const struct figures_report *report);
 
 /* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */

@@ -76,6 +76,7 @@ int figures_server_is_on(const struct figures_server *s, const char *name)
 	return figures_server_is(s, name, "ON") || figures_server_is(s, name, "1");
 }
 
+/* The longest wait is asked for first: a cluster or a replica is waited for beside the disks. */
 enum figures_commit figures_server_commit(const struct figures_server *s)
 {
 	if (figures_server_is_on(s, "variable.wsrep_on") ||

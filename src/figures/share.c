@@ -16,7 +16,7 @@ int figures_share_hides(const struct figures_share *share, unsigned what)
 	return share != NULL && (share->shown & what) == 0;
 }
 
-/* Of a platform, the lines whose values come from the machine and from Slurm, not from the user. */
+/* Keeps of a platform only the lines whose values come from the machine and from Slurm, not from the user. */
 static void keep_machine_lines(char *text)
 {
 	static const char *const kept[] = {"kernel: ", "processor: ", "memory of the job, "};
@@ -42,6 +42,7 @@ void figures_share_mount(const struct figures_share *share, char *text)
 		text[strcspn(text, " ")] = '\0';
 }
 
+/* Versions get numbers in the order of the facts, so that a reader can still tell them apart. */
 int figures_share_facts(const struct figures_share *share, struct figures_facts *facts)
 {
 	unsigned version = 0;

@@ -28,7 +28,7 @@ struct figures_share {
 /* "datapaths" and so on, by the place of the bit. */
 extern const char *const figures_share_words[FIGURES_SHARE_KINDS];
 
-/* Whether WHAT is left out.  If SHARE is NULL, nothing is. */
+/* Returns whether WHAT is left out.  If SHARE is NULL, nothing is. */
 int figures_share_hides(const struct figures_share *share, unsigned what);
 
 /* Replaces the text of a program's version by "number 1" and so on, and that of a mount by its type.  Of a platform

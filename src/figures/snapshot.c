@@ -16,6 +16,7 @@
 #define MISSING_US (10 * JS_SECOND_US)
 #define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
 
+/* Copies a stack.  One with nothing left ends now, and not at an unknown time. */
 static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 {
 	struct figures_snapshot *shot = ctx;
@@ -34,7 +35,7 @@ static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 
 /* --------------------------------------------------------------------------------------------------- the workers */
 
-/* The texts of a row, as pointers to them. */
+/* The texts of a row, as pointers to its members: one list for copying and for freeing them. */
 #define WORKER_TEXTS 11
 static void list_worker_texts(struct jobstack_worker_row *w, const char **text[WORKER_TEXTS])
 {
@@ -64,7 +65,7 @@ int64_t figures_missing_us(const struct figures_snapshot *shot)
 	return us;
 }
 
-/* Keeps the entries that have run longest; the longest is first. */
+/* Inserts the worker's longest entry among those that have run longest, the longest first. */
 static void insert_longest(struct figures_snapshot *shot, const struct jobstack_worker_row *w)
 {
 	struct figures_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
@@ -174,7 +175,8 @@ int figures_snapshot_add(struct jobstack *handle, const char *name, struct figur
 	return shot->memory ? js_error_memory(error) : status;
 }
 
-/* Predicts no end if what is left runs already, and takes longer than the others did: nobody knows how long. */
+/* Forgets the predicted end if what is left runs already, and takes longer than the others did: how long it will take
+ * can't be told from those. */
 static void forget_end(struct figures_snapshot *shot)
 {
 	const struct jobstack_status *s = &shot->seen[0].stack.s;

@@ -63,7 +63,8 @@ int figures_snapshot_read(struct jobstack *handle, const char *name, struct figu
 int figures_snapshot_add(struct jobstack *handle, const char *name, struct figures_snapshot *snapshot,
 			 struct jobstack_error *error);
 
-/* After figures_snapshot_read of one stack that has ready entries: do its workers wait for their steps? */
+/* After figures_snapshot_read of one stack with ready entries: finds out whether its workers wait for their steps, and
+ * fills HELD_BACK and STEPS.  0, or a JOBSTACK_E code with ERROR filled. */
 int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *snapshot, struct jobstack_error *error);
 void figures_snapshot_free(struct figures_snapshot *snapshot);
 

@@ -28,6 +28,7 @@ void figures_stack_free(struct figures_stack *stack)
 	js_buf_free(&stack->note);
 }
 
+/* A row that comes once more, because the connection was lost, replaces the first one. */
 static int copy_status_row(void *ctx, const struct jobstack_status *s)
 {
 	struct figures_stack *stack = ctx;
@@ -53,6 +54,7 @@ struct starts {
 	int64_t newest_us, own_us;
 };
 
+/* Keeps the newest start, and how this user may start workers again.  Starts come in no order. */
 static void copy_last(void *ctx, const struct jobstack_last *last)
 {
 	struct starts *s = ctx;

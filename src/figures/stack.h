@@ -34,7 +34,8 @@ struct figures_idle {
 int figures_idle_read(struct jobstack *handle, const char *name, const struct jobstack_status *s,
 		      struct figures_idle *idle, struct jobstack_error *error);
 
-/* Did its end do so little that the same call would end in the same way? */
+/* Returns whether the last start did so little that the same call would end in the same way: its job ended before a
+ * worker began, its command could not be started, or its worker ended by itself without closing an entry. */
 int figures_idle_useless(const struct figures_idle *idle);
 
 /* Copies S; returns -1 without memory.  Free it with figures_stack_free. */

@@ -7,6 +7,8 @@
 
 #define NOTICEABLE 0.05
 
+/* Each worker tells with its heartbeat how long its steps take, and what share (in thousandths) of its slots' time is
+ * spent waiting for them.  A worker's share counts by its slots. */
 int figures_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
 		       struct figures_steps *steps, struct jobstack_error *error)
 {

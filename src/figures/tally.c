@@ -97,6 +97,7 @@ static void add_speed(struct figures_spread *took, struct figures_spread *moved,
 		figures_spread_add(moved, sum_bytes(i) * 1e6 / (double)us);
 }
 
+/* Widens the time from FIRST to LAST by an attempt.  One that never started counts with its end. */
 static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item *i)
 {
 	int64_t from = i->started_us >= 0 ? i->started_us : i->ended_us;
@@ -138,6 +139,8 @@ static void format_cause(const struct jobstack_item *i, char words[FIGURES_WORDS
 		(void)snprintf(words, FIGURES_WORDS, "another reason");
 }
 
+/* Adds an attempt to the group of its outcome and cause.  When all places are taken, the last one becomes that of all
+ * others. */
 static void tally_cause(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	char words[FIGURES_WORDS];
@@ -164,7 +167,8 @@ static void tally_cause(struct figures_tally *t, const struct jobstack_item *i, 
 
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
-/* The index of the node NAME, which is added if it is new. */
+/* Returns the index of the node NAME, which is added if it is new.  PLACE is a hash table with open addressing, four
+ * times as large as the number of nodes.  When there are too many nodes, further ones are one node called OTHERS. */
 static size_t find_node(struct figures_tally *t, const char *name)
 {
 	size_t places = sizeof(t->place) / sizeof(t->place[0]),
@@ -189,6 +193,8 @@ static size_t find_node(struct figures_tally *t, const char *name)
 	return t->node_n++;
 }
 
+/* Adds an attempt to its node.  Attempts come by entry, and workers take neighbouring entries, so mostly the node is
+ * that of the attempt before. */
 static void tally_node(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	char name[FIGURES_WORDS];
@@ -216,6 +222,8 @@ static void tally_node(struct figures_tally *t, const struct jobstack_item *i, i
 		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, FIGURES_BUSY);
 }
 
+/* Notes when a worker was seen first and last.  The multiplier (Knuth's, 2^64 divided by the golden ratio) spreads
+ * neighbouring numbers over the table. */
 static void tally_worker(struct figures_tally *t, const struct jobstack_item *i)
 {
 	size_t at = (size_t)(i->worker * UINT64_C(0x9E3779B97F4A7C15) >> 32) % FIGURES_WORKERS;
@@ -251,6 +259,7 @@ static void tally_user(struct figures_tally *t, const char *user)
 		(void)snprintf(t->user[t->user_n++], FIGURES_WORDS, "%s", user);
 }
 
+/* Inserts an attempt among the slowest, if it is one of them. */
 static void tally_slow(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	size_t at = t->slow_n;
@@ -269,6 +278,7 @@ static void tally_slow(struct figures_tally *t, const struct jobstack_item *i, i
 	(void)snprintf(t->slow[at].node, FIGURES_WORDS, "%s", i->node != NULL ? i->node : "?");
 }
 
+/* Returns the class: 0 for no bytes, 1 for less than 1 KiB, and one more for each factor of four. */
 static unsigned size_class(int64_t bytes)
 {
 	unsigned class = bytes > 0;
@@ -296,6 +306,7 @@ int figures_kind(int64_t read_bytes, int64_t write_bytes)
 	return read >= 3 * written ? FIGURES_READS : written >= 3 * read ? FIGURES_WRITES : FIGURES_BOTH;
 }
 
+/* Adds what an attempt mostly did, and how many bytes that were. */
 static void tally_kind(struct figures_tally *t, const struct jobstack_item *i)
 {
 	int kind = figures_kind(i->read_bytes, i->write_bytes);
@@ -309,6 +320,7 @@ static void tally_kind(struct figures_tally *t, const struct jobstack_item *i)
 	t->one_way[kind] += (double)most >= .95 * sum_bytes(i);
 }
 
+/* Adds an attempt to those with the same fact.  Facts beyond the places are not counted. */
 static void tally_fact(struct figures_tally_fact fact[FIGURES_FACTS], int64_t number, const struct jobstack_item *i,
 		       int64_t us)
 {
@@ -362,7 +374,8 @@ static void tally_usage(struct figures_tally *t, const struct jobstack_item *i, 
 	}
 }
 
-/* The entry that was read last has no more attempts. */
+/* Called when the entry that was read last has no more attempts: if its last one failed or was lost, the entry counts
+ * as failed from then on. */
 static void end_entry(struct figures_tally *t)
 {
 	if (t->failed_us >= 0)
@@ -388,7 +401,7 @@ static void tally_time(struct figures_tally *t, const struct jobstack_item *i, i
 		add_speed(&t->took[hour], &t->moved[hour], i, us);
 }
 
-/* Attempts come in the order of their entries' numbers. */
+/* Adds an attempt.  They come in the order of their entries' numbers, and those of an entry in their order. */
 static void tally_attempt(struct figures_tally *t, const struct jobstack_item *i)
 {
 	int64_t us = figures_took(i);

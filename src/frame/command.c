@@ -18,7 +18,7 @@
 
 volatile int cli_stop;
 
-/* A machine that gives no process may give one in a moment, and a chain of jobs is not to end for that. */
+/* How long to try again if the machine has no process to give.  A chain of jobs must not end for that. */
 #define PATIENCE_US (5 * JS_SECOND_US)
 
 void cli_words_add(struct cli_words *words, const char *word)
@@ -64,6 +64,7 @@ void cli_words_free(struct cli_words *words)
 	*words = (struct cli_words){NULL, 0, 0, 0};
 }
 
+/* A backslash is kept as it is in '...'; elsewhere it makes the next byte literal. */
 int cli_words_split(struct cli_words *words, const char *text)
 {
 	static const char blank[] = " \t\n\r";

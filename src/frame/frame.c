@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The stack is never NULL: without -s and $JOBSTACK_STACK it is "default", or what name_newest() finds. */
 static void begin_call(struct cli *cli, const struct js_opts *opts)
 {
 	const char *stack = getenv("JOBSTACK_STACK");
@@ -41,7 +42,8 @@ static int check_once(struct cli *cli, const char *option, const char *before, c
 	return js_opt_once(option, before, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
 }
 
-/* OPTION: "-s", or what a word is. */
+/* Adds a stack that was named, by OPTION ("-s") or as a word.  A repeated name is ignored.  Only a usage that begins
+ * with "[STACK...]" takes several. */
 static int add_stack(struct cli *cli, const char *option, const char *name)
 {
 	for (size_t i = 0; i < cli->stacks_n; i++)
@@ -58,7 +60,7 @@ static int add_stack(struct cli *cli, const char *option, const char *name)
 	return 0;
 }
 
-/* The words that are stacks. */
+/* Takes the leading words that are names of stacks, as many as the usage says.  "@" before entries is always one. */
 static int take_stack_words(struct cli *cli)
 {
 	const char *usage = cli->opts->usage + (cli->opts->usage[0] == '[');
@@ -70,8 +72,8 @@ static int take_stack_words(struct cli *cli)
 	return 0;
 }
 
-/* The options that every command has.  Gives only the command's own keys, -1 at the end, or -2 if the command must end
- * now with *STATUS. */
+/* Handles the options that every command has.  Returns only the command's own keys; -1 at the end; -2 if the command
+ * must end now with *STATUS. */
 static int next_own_option(struct cli *cli, int argc, char *const argv[], const char **arg, int *status)
 {
 	struct js_buf help = {0};
@@ -129,7 +131,8 @@ void cli_pass(struct cli_words *line, const struct cli *cli, int key, const char
 				 o->name, arg);
 }
 
-/* CLI_GO_ON, or the exit status. */
+/* Reads the options, and notes those of the command in cli->options, so that --again and the job after a chain's round
+ * can give them once more.  CLI_GO_ON, or the exit status. */
 static int parse_options(struct cli *cli, int argc, char *argv[])
 {
 	const char *arg;
@@ -151,6 +154,8 @@ int cli_parse_more(struct cli *cli, int n, char *argv[])
 	return status == CLI_GO_ON ? 0 : status;
 }
 
+/* Where the first word ends the options (a command line follows), the stack can only stand before them: it is taken
+ * first. */
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many)
 {
 	int status;
@@ -176,6 +181,7 @@ int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[
 	return CLI_GO_ON;
 }
 
+/* An error of one stack does not keep the others from being handled. */
 static int run_each(const struct cli_frame *frame, struct cli *cli)
 {
 	int status = 0, one;
@@ -191,6 +197,8 @@ static int run_each(const struct cli_frame *frame, struct cli *cli)
 	return status;
 }
 
+/* The life of a command: options, its own check, signals, connection, its work, and the end of the output.  The check
+ * comes before the connection, so a mistyped line is refused at once, and without a database. */
 int cli_main(const struct cli_frame *frame, int argc, char **argv)
 {
 	static struct cli cli;
@@ -263,8 +271,9 @@ static int count_stacks(void *n, const struct jobstack_status *s)
 	return ++*(int *)n > 1;
 }
 
-/* Is no stack named, and none called "default"?  Then a command that only looks means the newest stack, and one that
- * changes something means the only one; -1: there are several.  A person is told which one of several is meant. */
+/* Returns 1 if the call means the newest stack: no stack is named, and none is called "default".  A command that
+ * changes something means the only stack; -1: there are several.  Else 0.  If there is a "default" and others, a person
+ * is told which one is meant. */
 static int means_newest(struct cli *cli)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -349,6 +358,7 @@ struct near_stack {
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
+/* Keeps a copy of the name that is nearest: S is valid only during this call. */
 static int try_stack(void *ctx, const struct jobstack_status *s)
 {
 	struct near_stack *n = ctx;
@@ -361,7 +371,7 @@ static int try_stack(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-/* The stack that was probably meant: a remedy in a static buffer, or NULL. */
+/* Returns a remedy in a static buffer, if a name of a stack that does not exist looks like one that does; else NULL. */
 static const char *remedy_near(const struct cli *cli)
 {
 	static char text[JOBSTACK_STACK_MAX + 60];
@@ -385,6 +395,7 @@ const char *cli_remedy(const struct cli *cli)
 	return near != NULL ? near : js_remedy(&cli->error, &about);
 }
 
+/* A command that was stopped by a signal dies by it, without a message: the person knows. */
 int cli_fail(struct cli *cli)
 {
 	const char *what = cli_remedy(cli);
@@ -414,6 +425,7 @@ int cli_print_json(json_t *object)
 	return bad == 0 ? CLI_YES : CLI_BUG;
 }
 
+/* The whole line is written at once, so that lines of several processes do not mix. */
 void cli_message(const struct cli *cli, const char *end, const char *format, ...)
 {
 	struct js_buf line = {0};
@@ -450,6 +462,7 @@ int cli_answer(const struct cli *cli)
 	return CLI_NO;
 }
 
+/* Only the first error is kept: what fails after it follows from it. */
 int cli_write(struct cli *cli, const struct js_buf *text)
 {
 	const size_t len = text == NULL ? 0 : text->len;
@@ -489,6 +502,8 @@ void cli_catch_signals(void)
 	js_signal_catch(SIGHUP, on_signal);
 }
 
+/* The default action of the same signal tells a shell more than an exit status: it stops the loop in which this command
+ * stands. */
 void cli_die_by_signal(void)
 {
 	int number = cli_stop;

@@ -23,9 +23,9 @@
 #define NO_PASSWORD "put user and password into ~/.my.cnf (mode 600), or " PRIVATE_SERVER
 #define GRANTS "ask the database's admin for the GRANTs in docs/ADMIN.md"
 
-/* The first row counts of which REASON is the error's, and of whose conditions (WHEN; 0: there is none) one holds.
- * REASON is a number as in server_errno, or a code: then it is for whatever other reason.  In a text, {file} and
- * {stack} stand for what the caller names. */
+/* The first row counts whose REASON is the error's, and of whose conditions (WHEN; 0: there is none) one holds.  So
+ * special rows stand above general ones.  A REASON is a number as in server_errno, or a code: then the row is for
+ * whatever other reason.  In a text, {file} and {stack} stand for what the caller names. */
 static const struct {
 	int64_t reason;
 	unsigned when;

@@ -19,6 +19,8 @@
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
+/* Refuses a word between the options: a short option of sbatch, whose value could not be told from a word of the
+ * command; a file that was meant to be pushed; or anything else. */
 static int refuse_word(struct cli *cli, const char *word)
 {
 	if (word[0] == '-')
@@ -66,6 +68,7 @@ int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg)
 	return 0;
 }
 
+/* Splits the words only to refuse a quote that is open; they are used much later. */
 int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct cli_words words = {0};
@@ -113,7 +116,8 @@ int cli_sbatch_find(const struct cli *cli, const char *instead)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-/* Whether VARIABLE describes the Slurm job that we are in. */
+/* Returns whether VARIABLE describes the Slurm job that we are in.  sbatch reads some of these as options.  Those of
+ * the site (its configuration, tokens, clusters) must reach it. */
 static int is_of_job(const char *variable)
 {
 	static const char *const site[] = {
@@ -125,7 +129,7 @@ static int is_of_job(const char *variable)
 	return strncmp(variable, "SLURM", 5) == 0 || strncmp(variable, "SRUN_CPUS_PER_TASK=", 19) == 0;
 }
 
-/* The environment for sbatch. */
+/* Appends the environment for sbatch. */
 static void add_sbatch_env(struct cli_words *env)
 {
 	extern char **environ;
@@ -142,7 +146,8 @@ void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, con
 	cli_words_add(call, script);
 }
 
-/* The job's number: the last line that is JOB or JOB;CLUSTER.  Other lines, a site's greeting, are shown.  0, or -1. */
+/* Finds the job's number: in the last line that is JOB or JOB;CLUSTER.  Other lines, such as a site's greeting, are
+ * shown.  0, or -1. */
 static int read_answer(char *text, uint64_t *job)
 {
 	char *line;
@@ -160,6 +165,7 @@ static int read_answer(char *text, uint64_t *job)
 	return *job != 0 ? 0 : -1;
 }
 
+/* The last line is the one that says why: a site's filters may print others before it. */
 static const char *last_line(struct js_buf *said)
 {
 	char *end;

@@ -45,13 +45,14 @@
 #define TABLE_WORD(name) #name " "
 #define TABLE_DROP(name) "DROP TABLE IF EXISTS " #name ";\n"
 
-/* A client program that runs, and our end of the pipe to or from it. */
+/* A client program that runs: our end of the pipe to or from it, and a file in memory that gets its messages. */
 struct client {
 	char path[JS_LAYOUT_PATH];
 	pid_t pid;
 	int pipe, said;
 };
 
+/* In the child: makes the pipe its standard input.  (struct js_child has descriptors for its outputs only.) */
 static const char *connect_input(const void *arg)
 {
 	return dup2(*(const int *)arg, 0) == 0 ? NULL : "connecting its input";
@@ -97,8 +98,8 @@ static int start_client(const struct js_backup *b, const char *const names[], co
 	return c->pid < 0 ? (int)c->pid : 0;
 }
 
-/* The number of the server's error in what a client program says, or 0: "ERROR N (...) at line ..." of the client, "...
- * (N)" of the dump program. */
+/* Returns the number of the server's error in what a client program says, or 0.  The client prints "ERROR N (...) at
+ * line ...", the dump program "... (N)".  A full disk has words only. */
 static unsigned find_error_number(const char *text)
 {
 	const char *last = strrchr(text, '(');
@@ -109,8 +110,8 @@ static unsigned find_error_number(const char *text)
 	return js_logfile_says_full(text) ? JS_LOGFILE_FULL : number;
 }
 
-/* Waits for its end, or brings it about if STATUS is not 0 already.  Its first line that begins with "ERROR", else
- * its last line, becomes our error's text. */
+/* Waits for the program's end, or brings it about if STATUS is an error of ours already.  If the program failed, its
+ * first line that begins with "ERROR", else its last line, becomes our error's text. */
 static int end_client(struct client *c, int status, struct jobstack_error *error)
 {
 	char text[1000] = "", *line, *last = text;
@@ -149,7 +150,7 @@ static int put_text(gzFile out, const char *text, size_t len, struct jobstack_er
 		       : js_error_file(error, "no backup was made: the file can't be written");
 }
 
-/* The schema. */
+/* Writes the schema: the file from which `jobstack init` creates it, too. */
 static int put_schema(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
 	char path[JS_LAYOUT_PATH];
@@ -163,7 +164,8 @@ static int put_schema(const struct js_backup *b, gzFile out, struct jobstack_err
 	return status;
 }
 
-/* What the dump program says, by lines.  MySQL's client does not understand the line that MariaDB puts first. */
+/* Writes what the dump program prints, line by line.  MySQL's client does not understand the line that MariaDB puts
+ * first, so that is left out. */
 static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
 	static const char *const names[] = {"mariadb-dump", "mysqldump", NULL};
@@ -198,6 +200,8 @@ static int put_dump(const struct js_backup *b, gzFile out, struct jobstack_error
 	return end_client(&c, status, error);
 }
 
+/* Writes the parts of a backup in the order in which a restore executes them: the mark that the database is half
+ * restored; the end of the old tables; the schema; the rows; the end of the mark. */
 static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_error *error)
 {
 	struct js_buf text = {0};
@@ -225,7 +229,8 @@ static int put_backup(const struct js_backup *b, gzFile out, struct jobstack_err
 	return status;
 }
 
-/* Reads the backup to its end, and gives each block to the descriptor TO, unless it is -1. */
+/* Reads the backup to its end, and gives each block to the descriptor TO, unless it is -1.  Only the words at the end
+ * say that it is whole, so the last bytes of each block are kept in front of the next one. */
 static int read_backup(const struct js_backup *b, const char *file, int to, struct jobstack_error *error)
 {
 	static char block[TAIL + BLOCK + 1]; /* the last bytes of what came before, and what comes */
@@ -258,7 +263,7 @@ int js_backup_check(const char *file, struct jobstack_error *error)
 	return read_backup(NULL, file, -1, error);
 }
 
-/* Replacing a file that is something else would be a slip of the fingers. */
+/* Refuses a FILE that is there and is not a backup: to replace it would be a slip of the fingers. */
 static int refuse_other_file(const char *file, struct jobstack_error *error)
 {
 	char text[sizeof(BEGINS)] = "";
@@ -274,6 +279,8 @@ static int refuse_other_file(const char *file, struct jobstack_error *error)
 	return 0;
 }
 
+/* The backup is written to FILE.tmp, synced, and renamed.  The lock on FILE.tmp keeps two backups from writing it; and
+ * since a name may be exchanged between open and flock, what was locked is compared with what is there. */
 int js_backup_write(const struct js_backup *b, const char *file, struct jobstack_error *error)
 {
 	char path[JS_LAYOUT_PATH], dir[JS_LAYOUT_PATH];
@@ -311,8 +318,8 @@ int js_backup_write(const struct js_backup *b, const char *file, struct jobstack
 	return status;
 }
 
-/* In binary mode the client program executes none of its own commands, so a file can't run a shell or another file; nor
- * may it read files of this host by LOAD DATA LOCAL. */
+/* Gives the client program a backup, or SQL.  In binary mode it executes none of its own commands, so a file can't run
+ * a shell or another file; nor may it read files of this host by LOAD DATA LOCAL. */
 static int feed_client(const struct js_backup *b, const char *file, const char *sql, struct jobstack_error *error)
 {
 	static const char *const names[] = {"mariadb", "mysql", NULL};
@@ -349,7 +356,8 @@ int js_backup_sql(const struct js_backup *b, const char *sql, struct jobstack_er
 	return feed_client(b, NULL, sql, error);
 }
 
-/* An SQL mode that does not exist makes the client fail; a condition that can't be tested fails with other words. */
+/* The client's output would have to be read for an answer, so the answer is in its failure: an SQL mode that does not
+ * exist makes it fail with that mode's name.  A condition that can't be tested fails with other words. */
 int js_backup_ask(const struct js_backup *b, const char *condition, struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;

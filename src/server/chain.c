@@ -58,6 +58,7 @@ int chain_write(const char *dir, const char *jobs, const char *cluster)
 	return js_file_replace(chain_beside(dir, ".jobs"), 0644, lines, strlen(lines));
 }
 
+/* The log of the job with the largest number. */
 const char *chain_last_log(const char *dir)
 {
 	static char newest[JS_LAYOUT_PATH + 32];
@@ -108,8 +109,8 @@ static int is_job_among(const char *text, const char *job)
 
 /* ------------------------------------------------------------------------------------------------- the beginning */
 
-/* Returns whether the job of the record has ended completely.  NODE_FAIL does not prove that; the answer of the node
- * itself does. */
+/* Returns whether the job of the record has ended completely, so that its server can't write any more.  Slurm's word
+ * NODE_FAIL does not prove that, since the node may only be cut off; the answer of the node itself does. */
 static int job_has_ended(const struct js_owner *o, char why[WHY])
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US, o->cluster};
@@ -164,6 +165,8 @@ static int another_job_serves(struct server *s)
 	       s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED;
 }
 
+/* Waits while a server of another job may run.  If that was on this host, the record's process decides (the start looks
+ * at it); if it was on another one, only Slurm can tell that the job has ended completely. */
 int chain_begin(struct server *s)
 {
 	static char ended[sizeof(s->owner.job)];
@@ -201,6 +204,8 @@ int chain_begin(struct server *s)
 
 /* ----------------------------------------------------------------------------------------------------- the chain */
 
+/* The new job's number is written only if the chain still exists when sbatch has answered.  Else somebody stopped the
+ * chain meanwhile, and the new job is cancelled. */
 void chain_submit_next(struct server *s)
 {
 	struct cli *cli = &s->cli;
@@ -272,6 +277,13 @@ static int job_is_cancelled(const struct server *s, int64_t *wall_us)
 	return strncmp(job.state, "CANCELLED", 9) == 0 || strcmp(job.state, "COMPLETING") == 0;
 }
 
+/* Decides after the server's end whether the next job shall start:
+ *
+ *     a signal, and a person cancels the job         the chain ends
+ *     a signal otherwise (the wall time is near)     it continues, unless no server can live that long
+ *     stopped by `jobstack server stop`, cleanly     it ends
+ *     the server ended by itself within a minute     it ends: it would do so again
+ *     the server ended by itself, later              it continues */
 void chain_end(struct server *s, int well, int64_t lived_us)
 {
 	int signal_number = cli_stop;
@@ -350,6 +362,8 @@ static int await_job(struct server *s, const char *job)
 	}
 }
 
+/* The file of the chain goes first, so that no job submits or starts anything any more; then the waiting jobs; the
+ * server last. */
 int chain_stop(struct server *s)
 {
 	char job[sizeof(s->owner.job)] = "";

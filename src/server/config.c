@@ -25,7 +25,7 @@
 #define MEMORY "# memory"
 #define PORT "# port"
 
-/* NAME="VALUE" as MySQL's readers take it. */
+/* Appends NAME="VALUE" as MySQL's readers of option files take it. */
 static void add_option_line(struct js_buf *t, const char *name, const char *text)
 {
 	js_buf_printf(t, "%s=\"", name);
@@ -56,6 +56,8 @@ void config_make_password(char password[SERVER_PASSWORD])
 	js_file_random_hex(password, SERVER_PASSWORD - 1);
 }
 
+/* A file that can't be read is not replaced: the server and clients may have its password.  One that was cut short is.
+ */
 int config_password(struct server *s)
 {
 	struct js_buf t = {0};
@@ -144,7 +146,7 @@ int config_write(struct server *s, const struct server_kept *kept)
 	return replace_and_wipe(layout->config, 0644, &t, &s->cli.error);
 }
 
-/* The number in the line KEY, from LEAST on; else 0. */
+/* Returns the number in the line KEY, if it is from LEAST to MOST; else 0. */
 static uint64_t read_number(const char *text, const char *key, uint64_t least, uint64_t most)
 {
 	uint64_t number = 0;

@@ -18,8 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is known of a database: its name, its server, its schema, the numbers of its stacks as text, its live workers.
- */
+/* What is known of a database. */
 struct database {
 	struct cli *cli;
 	char database[256];
@@ -31,6 +30,8 @@ struct database {
 	struct js_backup backup;
 };
 
+/* Notes the name of the database, and what tells its server from others, as a condition in SQL that the client programs
+ * can check.  Values are written in hexadecimal, so nothing has to be quoted. */
 static int note_fact(void *ctx, const char *name, const char *value)
 {
 	static const char *const sign[] = {"hostname", "port", "datadir"};
@@ -49,6 +50,7 @@ static int note_fact(void *ctx, const char *name, const char *value)
 	return 0;
 }
 
+/* Adds a stack's counts as a line.  Two databases have the same ledger if these texts are equal. */
 static int add_ledger_line(void *ctx, const struct jobstack_status *s)
 {
 	struct database *p = ctx;
@@ -71,7 +73,8 @@ static int read_ledger(struct database *p)
 	return jobstack_status(p->cli->handle, NULL, add_ledger_line, p, &p->cli->error);
 }
 
-/* The client programs do not read the group [jobstack] of the option file: asks them whether they reach this server. */
+/* Checks that the client programs reach this server.  They do not read the group [jobstack] of the option file, so they
+ * could reach another one, and a restore would fill that. */
 static int check_client_programs(struct database *p)
 {
 	struct jobstack_error *error = &p->cli->error;
@@ -85,7 +88,7 @@ static int check_client_programs(struct database *p)
 	return status;
 }
 
-/* Connects, and reads what is there.  0, or the exit status.  A database without (our) schema has no stacks. */
+/* Connects, and reads what the database has.  0, or the exit status.  A database without (our) schema has no stacks. */
 static int open_database(struct database *p, struct cli *cli, struct server *s)
 {
 	const char *file = cli_option_file(cli);
@@ -122,8 +125,8 @@ static void close_database(struct database *p)
 	free((char *)(uintptr_t)p->backup.option_file);
 }
 
-/* Until its next step, a live worker would go on with entries that are ready for others when the database is set back.
- */
+/* Refuses if workers or pushes are alive: until its next step, a live worker would go on with entries that are ready
+ * for others when the database is set back. */
 static int refuse_alive(const struct database *p)
 {
 	if (p->alive == 0)
@@ -135,7 +138,7 @@ static int refuse_alive(const struct database *p)
 	return CLI_NO;
 }
 
-/* Only a database that nobody uses is filled, unless the user says otherwise. */
+/* Refuses a database that is used, unless the user says --replace. */
 static int refuse_used(struct database *p, int replace)
 {
 	int status;
@@ -160,7 +163,8 @@ static int refuse_used(struct database *p, int replace)
 	return status > 0 ? CLI_NO : 0;
 }
 
-/* The client programs of the server, if it is the one of the directory, are preferred; that it is not is no error. */
+/* Begins a verb.  The client programs beside the server are preferred, if it is the one of the directory; that it is
+ * not is no error. */
 static void begin_verb(struct server *s)
 {
 	cli_catch_signals();
@@ -189,7 +193,8 @@ int verb_backup(struct server *s)
 	return status;
 }
 
-/* Compares each stack's counters with its rows, in a database that was just filled. */
+/* Compares each stack's counters with its rows, in a database that was just filled, and reads its numbers anew.  The
+ * connection is made anew, because the tables are others now. */
 static int check_filled(struct database *p)
 {
 	struct cli *cli = p->cli;
@@ -212,7 +217,7 @@ static int check_filled(struct database *p)
 	return status < 0 ? cli_fail(cli) : read_ledger(p) != 0 ? cli_fail(cli) : 0;
 }
 
-/* Writes what the database has to the file KEPT. */
+/* Backs up what the database has to the file KEPT, before it is replaced. */
 static int back_up_replaced(struct database *p, struct server *s, const char *file, char kept[JS_LAYOUT_PATH])
 {
 	struct jobstack_error *error = &p->cli->error;
@@ -236,7 +241,8 @@ static int back_up_replaced(struct database *p, struct server *s, const char *fi
 	return 0;
 }
 
-/* After a restore that failed.  KEPT: what the database had before; "": it had no stacks, or could not be read. */
+/* Restores what the database had before a restore that failed.  KEPT is that file; "": the database had no stacks, or
+ * could not be read. */
 static void restore_replaced(struct database *p, const char *kept)
 {
 	struct jobstack_error why = JOBSTACK_ERROR_INIT;
@@ -313,7 +319,13 @@ static int compare_again(struct database *from, struct database *to)
 	return CLI_NO;
 }
 
-/* Fills the other database, while the old one refuses everybody.  At each moment at most one of them can be used. */
+/* Fills the other database, while the old one refuses everybody.  At each moment at most one of them can be used:
+ *
+ *     step                             the old one          the new one
+ *     mark the old one (MOVING)        refuses              empty
+ *     back up, load, check, compare    refuses              refuses (HALF) until it is filled
+ *     mark the old one (MOVED)         refuses for good     can be used
+ *     a failure anywhere               can be used again    refuses (HALF) */
 static int fill_other(struct database *from, struct database *to, const char *kept)
 {
 	int status = set_aside(from, JS_ASIDE_MOVING, 1) != 0 ? cli_fail(from->cli) : 0, filled;

@@ -123,7 +123,7 @@ int server_data_copy(struct server *s, const char *to)
 	return make_whole(s, to, run_copy);
 }
 
-/* The note of the data's version, which the installer, mariadb-upgrade or we have written. */
+/* Finds the note of the data's version, which the installer, mariadb-upgrade or we have written. */
 static void name_note(const struct server *s, char path[JS_LAYOUT_PATH])
 {
 	js_layout_join(path, s->layout.data, "mariadb_upgrade_info");
@@ -172,6 +172,7 @@ struct note {
 	const char *text;
 };
 
+/* Writes the note as the user of the data (js_who_call).  Returns 0, or errno. */
 static int write_note(const void *arg)
 {
 	const struct note *note = arg;

@@ -217,6 +217,8 @@ static int handle_lock_failure(const struct js_layout *layout, int *fd, int *loc
 	return *fd < 0 ? *fd : 0;
 }
 
+/* Tries again and again instead of waiting in flock, so that a signal ends the wait, and the user is told why nothing
+ * happens. */
 int js_layout_lock(const struct js_layout *layout, struct cli *cli)
 {
 	int64_t start = js_clock_mono_us(), said = start;

@@ -63,7 +63,7 @@ static const char *next_line(const char *p)
 	return p + (*p == '\n');
 }
 
-/* An installer, and a server that can't start, say much after their first error. */
+/* An installer, and a server that can't start, say much after their first error, so the lines begin there. */
 void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 {
 	const char *error = text != NULL ? strstr(text, "ERROR") : NULL;

@@ -33,6 +33,8 @@ int js_owner_lives(const struct js_owner *owner)
 	return owner->pid > 0 && js_proc_start(owner->pid) == owner->start;
 }
 
+/* On another host nothing is known.  After a reboot of this one no process of before lives.  Else the pid is looked up
+ * with its start time, since another process may have the number now. */
 static enum js_owner_state judge_owner(const struct js_owner *owner)
 {
 	char host[256], boot[40];

@@ -106,7 +106,7 @@ int js_program_client(const char *server, const char *const names[], char out[JS
 	return search_names(names, out) ? 0 : -1;
 }
 
-/* The directory into which a server was unpacked, if it is not /usr.  The server finds its messages by it. */
+/* Finds the directory into which the server was unpacked, if it is not /usr: the server finds its messages by it. */
 static void find_basedir(struct js_program *program)
 {
 	char real[PATH_MAX], *dir = realpath(program->path, real);
@@ -141,8 +141,8 @@ static int find_installer(struct js_program *program, struct jobstack_error *err
 		program->path);
 }
 
-/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on
- * x86_64 (MySQL ...)" */
+/* Reads "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL
+ * ...)". */
 static int parse_version(const char *said, struct js_program *program)
 {
 	const char *p = strstr(said, " Ver ");
@@ -161,6 +161,7 @@ static int parse_version(const char *said, struct js_program *program)
 	return 0;
 }
 
+/* In the child: becomes the user that the tool runs as. */
 static const char *enter_tool(const void *arg)
 {
 	const struct js_tool *tool = arg;

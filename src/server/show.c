@@ -18,7 +18,7 @@ static const char *const state_word[] = {[JS_OWNER_STOPPED] = "stopped",
 					 [JS_OWNER_ELSEWHERE] = "elsewhere"};
 _Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_OWNER_STATES, "a word for each state");
 
-/* A path as JSON; with '?' for bytes that are not UTF-8. */
+/* Returns a path as JSON, with '?' for bytes that are not UTF-8; null if it is empty. */
 static json_t *path_json(const char *string)
 {
 	char text[JS_LAYOUT_PATH];

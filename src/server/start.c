@@ -214,7 +214,8 @@ static int launch_server(struct server *s)
 	return 0;
 }
 
-/* 1 if the server has ended, and then how in END. */
+/* Returns 1 if the server has ended.  If it was a child of ours, its wait status is in END; the status of another
+ * process can't be read, and END is 0. */
 static int server_has_ended(const struct server *s, int *end)
 {
 	if (s->child)
@@ -316,7 +317,7 @@ static int finish_start(struct server *s)
 	return config_write_client(s, s->client_file, "jobstack", s->password);
 }
 
-/* What the record will say of the server that is to be started. */
+/* Fills in what the record will say of the server that is to be started. */
 static void fill_record(struct server *s)
 {
 	struct js_owner *o = &s->owner;
@@ -421,6 +422,7 @@ int server_prepare(struct server *s)
 	return config_check_client(s->client_file, error);
 }
 
+/* Without the lock two calls could both find no server, and start one each. */
 int server_serve(struct server *s)
 {
 	int was_alive, status = config_password(s);

@@ -38,13 +38,14 @@ int server_await_end(const struct server *s, int64_t limit_us, int patient)
 	return 0;
 }
 
-/* ENODB or ECONFLICT. */
+/* Fills in that the server has not stopped in time.  Returns CODE. */
 static int fail_to_stop(struct server *s, int code)
 {
 	return js_error_set(&s->cli.error, code, "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
 			    (long)s->owner.pid, s->layout.log);
 }
 
+/* Sends TERM and waits.  A server that has served is never killed: it may be writing its data for minutes. */
 static int stop_process(struct server *s)
 {
 	if (kill(s->owner.pid, SIGTERM) != 0 && errno != ESRCH)

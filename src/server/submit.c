@@ -66,7 +66,8 @@ const struct js_opts server_submit_opts = {
 	"See docs/GUIDE.md.",
 	1};
 
-/* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */
+/* Returns the minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; -1: longer, or not
+ * understood. */
 static int64_t read_minutes(const char *time)
 {
 	unsigned first, second, third;
@@ -109,7 +110,7 @@ static int parse_server_submit(struct request *r, int argc, char **argv)
 	return CLI_GO_ON;
 }
 
-/* sbatch's options: the user's, and those that the server needs. */
+/* Appends sbatch's options: those that the server needs, unless the user gave them, and the user's. */
 static void add_sbatch_options(const struct request *r, struct cli_words *words)
 {
 	if (cli_sbatch_value(&r->passed, "job-name", 'J') == NULL)
@@ -136,6 +137,9 @@ static void add_run_options(const struct request *r, struct cli_words *line)
 				cli_words_add(line, own->at[i]);
 }
 
+/* Writes the batch script.  Each word of the sbatch call is an --again of its own, so that the job can submit the same
+ * script once more.  It has --bind=%h before the user's --bind, of which the last one counts: the node is not known
+ * yet. */
 static void write_server_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
 {
 	struct cli_words line = {0};
@@ -183,7 +187,8 @@ static int refuse_second_server(struct request *r)
 	return CLI_NO;
 }
 
-/* JOB's server is not up yet.  Returns 1 if it never will be.  Else HOW is the job's state in Slurm, or "". */
+/* While JOB's server is not up yet: returns 1 if it never will be, since the job has ended.  Else HOW is the job's
+ * state in Slurm, or "". */
 static int job_has_failed(const struct request *r, const char *job, char how[100])
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

@@ -57,8 +57,8 @@ static int is_plain_name(const char *name)
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
 }
 
-/* The names that the certificate must have.  An IPv4 address is listed as a DNS name, too, since connectors with an old
- * OpenSSL compare only those. */
+/* Appends the names that the certificate must have.  An IPv4 address is listed as a DNS name, too, since connectors
+ * with an old OpenSSL compare only those. */
 static void list_certificate_names(const struct js_net *net, struct js_buf *san)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_CANONNAME}, *list = NULL;

@@ -118,7 +118,7 @@ static void add_moves(struct js_buf *line, const char *data, const char *kept, c
 	add_path(line, " ", is_back ? failed : data);
 }
 
-/* After a start that failed. */
+/* Puts the data back after a start of the newer server that failed, or says what to type. */
 static void put_data_back(struct server *s, const char *kept, const char *text, const char *older)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

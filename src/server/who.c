@@ -85,6 +85,8 @@ int js_who_call(const struct js_who *who, int (*fn)(const void *arg), const void
 	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Removes the variables of MySQL's and MariaDB's programs, which could change options or hold secrets, and those that
+ * name this user's directories, or a service manager's sockets. */
 static void clean_environment(void)
 {
 	extern char **environ;

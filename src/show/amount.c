@@ -53,6 +53,7 @@ static int64_t round_to_two_digits(int64_t n)
 	return (n + unit / 2) / unit * unit;
 }
 
+/* The unit is the first in which the number has two digits, about. */
 struct show_amount show_rough(int64_t us)
 {
 	static const struct {
@@ -133,6 +134,7 @@ struct show_amount show_eta(const struct jobstack_pace *p)
 	return format_amount("%.20s to %.20s", low.text, high.text);
 }
 
+/* Rounding must not make 100 % of what is not all: "99.9 %" is the most until then. */
 struct show_amount show_percent(double share)
 {
 	return format_amount("%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);

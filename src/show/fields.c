@@ -34,6 +34,7 @@ static const struct show_field all_fields[] = {SHOW_ALL_FIELDS(FIELD, TEXT_FIELD
 #define FIELDS (sizeof(all_fields) / sizeof(all_fields[0]))
 _Static_assert(FIELDS <= SHOW_FIELDS_MAX, "a choice can hold all fields");
 
+/* Says which field was probably meant, else which fields there are. */
 static void add_unknown(struct js_buf *fault, const char *list, size_t len)
 {
 	char typed[64];

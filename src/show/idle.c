@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* NONE: something was started, and no worker has begun since.  WORKER: the last worker is what can be told about.  A
+ * log is named only where it can explain something: that of a job without a worker, or of the last worker's job. */
 void show_idle(struct js_buf *out, const struct figures_idle *i)
 {
 	const struct jobstack_last *l = &i->last;

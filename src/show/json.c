@@ -22,6 +22,7 @@ void show_base64(struct js_buf *out, const void *data, size_t len)
 
 static int failed; /* memory has run out since the last line */
 
+/* Jansson accepts only UTF-8, and so tells what has to be coded. */
 struct show_member show_bytes_member(const char *key, const void *data, size_t len)
 {
 	struct show_member m = {key, data == NULL ? json_null() : json_stringn(data, len), 0};

@@ -50,7 +50,7 @@ static void shorten_name(json_t *one, const char *key, int coded)
 	SHOW_SET(one, show_said_member(key, &both));
 }
 
-/* Makes a report small enough for a page in nearly all cases. */
+/* Makes a report small enough for a page in nearly all cases: fewer nodes, and names without their middle. */
 static void shorten_report(json_t *report)
 {
 	static const struct {
@@ -72,7 +72,7 @@ static void shorten_report(json_t *report)
 				     named[k].coded);
 }
 
-/* What is shown of every stack. */
+/* Copies the figures that are shown of every stack, for one whose whole report does not fit. */
 static json_t *copy_main_figures(const json_t *report)
 {
 	static const char *const kept[] = {"stack",    "state", "so_far", "verdict", "restriction", "entries",
@@ -85,6 +85,8 @@ static json_t *copy_main_figures(const json_t *report)
 	return o;
 }
 
+/* Each stack may take an equal share of what is left of the page.  Whether it needs less is known only when it is
+ * written, so it is written, and replaced by its main figures if it was too long. */
 void show_page_add(struct js_buf *page, json_t *report, size_t more)
 {
 	size_t most = more == 0 && page->len == 0 ? MOST + ALONE : MOST, start = page->len,

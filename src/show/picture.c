@@ -65,6 +65,8 @@ static void add_lines(int fd, const char *text, struct js_buf *out)
 	}
 }
 
+/* Writes OUT, and frees it.  UP: the terminal shows the picture then.  Without memory nothing is written, and a later
+ * picture is drawn below. */
 static int write_picture(struct show_picture *p, struct js_buf *out, int up)
 {
 	int status = out->failed ? 0 : js_file_write_all(p->fd, out->data, out->len);

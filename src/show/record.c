@@ -13,6 +13,8 @@
 
 /* ----------------------------------------------------------------------------------------------------------- CSV */
 
+/* Quotes a text if a reader could take it for something else: for two fields, for an unknown value (an empty field), or
+ * without the blanks at its ends. */
 static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 {
 	/* an empty text is quoted; an unknown value is not */

@@ -56,6 +56,7 @@ static const struct words {
 	 "If only the time varies, the storage or the node is the cause, not the file: allow for it in --timeout."},
 };
 
+/* Words a number as its KIND says, the letter behind % in the table above. */
 static struct show_amount word_number(char kind, double value)
 {
 	struct show_amount a = {"none"};
@@ -71,7 +72,8 @@ static struct show_amount word_number(char kind, double value)
 	return a;
 }
 
-/* Words the numbers of finding I, which the data can tell. */
+/* Words the numbers of finding I: a part of the sentence, up to a semicolon, in which a number is unknown becomes "no
+ * such attempts" behind its colon. */
 static void word_finding(const struct figures_io *io, size_t i, struct js_buf *out)
 {
 	const struct figures_finding *f = &io->finding[i];

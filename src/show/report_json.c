@@ -156,7 +156,7 @@ static json_t *hours_json(const struct figures_tally *t)
 	return list;
 }
 
-/* What attempts with each version of the program, or on each file system, did. */
+/* Lists what attempts with each version of the program, or on each file system, did. */
 static json_t *facts_json(const struct figures_report *r, enum jobstack_fact_kind kind)
 {
 	const struct figures_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? r->tally->program : r->tally->mount;
@@ -185,7 +185,8 @@ static json_t *facts_json(const struct figures_report *r, enum jobstack_fact_kin
 	return list;
 }
 
-/* How many attempts read and wrote how much: from so many bytes on. */
+/* Lists how many attempts read and wrote how much: from so many bytes on.  Pairs of sizes without an attempt are left
+ * out. */
 static json_t *bytes_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
@@ -199,7 +200,8 @@ static json_t *bytes_json(const struct figures_tally *t)
 	return list;
 }
 
-/* The shares of a node's slots that ran a command in each step of BUSY, from FIRST to LAST. */
+/* Lists the shares of a node's slots that ran a command, in each step of BUSY from FIRST to LAST.  A node's own
+ * timeline may have shorter steps: those within a step of BUSY are added up. */
 static json_t *shares_json(const struct js_timeline *busy, const struct js_timeline *node, double slots, size_t first,
 			   size_t last)
 {
@@ -223,7 +225,7 @@ static json_t *shares_json(const struct js_timeline *busy, const struct js_timel
 	return list;
 }
 
-/* Busy slots by node and time. */
+/* Lists busy slots by node and time, for the nodes whose load was kept. */
 static json_t *busy_json(const struct figures_tally *t)
 {
 	struct js_timeline busy = t->timeline;
@@ -328,7 +330,7 @@ static json_t *verdict_json(const struct figures_report *r)
 	return SHOW_OBJECT(show_said_member("summary", &summary), KEY_JSON("points", show_report_points(r)));
 }
 
-/* Why there are no figures; NULL: there are. */
+/* Returns why there are no figures; NULL: there are some. */
 static const char *why_nothing(const struct figures_report *r, int some)
 {
 	if (figures_attempts(r->tally->n) > 0)

@@ -190,6 +190,8 @@ void show_report_script(const struct figures_report *r, struct js_buf *out)
 		      a->slots * a->cpus, r->stack.name, a->slots, show_option_duration(a->timeout_us).text);
 }
 
+/* What the jobs requested stands in the platforms of their workers, as words that exec writes.  The largest request
+ * counts.  Memory per node is compared with what all slots of a worker use together, memory per CPU with one. */
 void show_report_requested(const struct figures_report *r, struct js_buf *out)
 {
 	static const char *const line[2] = {"memory of the job, per node (MiB): ",

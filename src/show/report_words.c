@@ -75,6 +75,7 @@ static void add_failure(const struct figures_failure *f, struct js_buf *out)
 	js_buf_printf(out, " (%sentry %" PRIu64 ").", f->f.count > 1 ? "for example " : "", f->f.entry);
 }
 
+/* What went wrong: the groups of dead entries; if nothing is dead, the cause that cost most time. */
 static void add_wrong_point(const struct figures_report *r, json_t *points)
 {
 	const struct figures_tally *t = r->tally;
@@ -101,6 +102,7 @@ static void add_wrong_point(const struct figures_report *r, json_t *points)
 	add_point(points, "What went wrong", &out);
 }
 
+/* Compares a bad or slow node with all others together.  (Which node is one is decided in figures/report.c.) */
 static void add_node_point(const struct figures_tally *t, const struct figures_tally_node *n, json_t *points)
 {
 	uint64_t bad = n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST], elsewhere = 0;

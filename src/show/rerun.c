@@ -93,6 +93,8 @@ static void add_request(struct js_buf *line, const struct js_template_values *va
 	js_buf_str(line, " | ");
 }
 
+/* What `jobstack pop` has claimed was run by a script, and arguments that were cut may lack the end of the command: of
+ * neither is the command known. */
 void show_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
 {
 	struct js_template_values values = {

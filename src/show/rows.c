@@ -71,6 +71,7 @@ static void add_name_cell(struct show_table *table, enum show_colour colour, con
 	js_buf_free(&name);
 }
 
+/* LIST is needed for a bar, whose length is relative to the largest number in its column. */
 static void add_row_cell(struct show_table *table, const struct show_row_column *c, const json_t *list,
 			 const json_t *one)
 {

@@ -227,6 +227,8 @@ void show_failures_table(const struct figures_failures *failures, const struct s
 	json_decref(list);
 }
 
+/* The line above the table names an entry whose message is probably cut in it: then `jobstack show` prints the whole
+ * one. */
 static void add_failure_lines(const struct figures_snapshot *l, const struct show_page *d)
 {
 	uint64_t cut = 0; /* an entry whose message probably is */

@@ -13,6 +13,7 @@
 
 #define GAP 2
 
+/* A cell's text is part of table->text.  The cells stand in table->cells, row by row. */
 struct cell {
 	size_t at, len;
 	enum show_colour colour;
@@ -91,6 +92,9 @@ static int hide_least_column(const struct show_table *t, struct shares *s, int f
 	return 1;
 }
 
+/* Makes the table as narrow as COLUMNS, in this order, until it fits: it hides columns in which nothing stands, the
+ * least important first; then those that are SPARE; cuts texts to their least width; hides columns that have something
+ * to say; and cuts further, down to one character. */
 static void share_width(const struct show_table *t, struct shares *s, unsigned columns)
 {
 	unsigned sum;

@@ -104,6 +104,7 @@ void show_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned c
 		js_buf_str(out, "\033[0m");
 }
 
+/* The beginning is cut by show_cut_bytes, which adds the ~; then characters are skipped until the rest fits. */
 void show_cut_inside(struct js_buf *out, const char *text, size_t len, unsigned columns, int middle)
 {
 	unsigned head = middle ? columns / 4 : 0, left = show_width(text, len), n;

@@ -14,6 +14,8 @@
 #define WORDS_MAX 1200 /* the same of a whole message */
 #define WORDS_HEAD 400
 
+/* Appends text with \xHH for what can't be shown.  BACKSLASH: it is escaped, too, so that nobody can write a \xHH that
+ * was none. */
 static void add_escaped(struct js_buf *out, const char *p, size_t len, int backslash)
 {
 	const char *end = len == 0 ? p : p + len; /* P may be NULL */
@@ -59,6 +61,8 @@ static void add_without_middle(struct js_buf *out, const char *text, size_t len,
 	js_buf_add(out, text + to, len - to);
 }
 
+/* A message with a long quotation is cut inside of that, between the first and the last quote: what the message says
+ * itself stays. */
 void show_safe_words(struct js_buf *out, const char *words)
 {
 	struct js_buf safe = {0};

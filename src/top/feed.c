@@ -60,7 +60,8 @@ int feed_command(const char *stack, const char *const words[], struct js_buf *ou
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What `jobstack show` prints, and the end of what `jobstack logs` prints. */
+/* Reads what `jobstack show` prints, and the end of what `jobstack logs` prints.  Control characters become question
+ * marks, or blanks: the commands print for a pipe. */
 static int read_entry(struct feed_picture *p, struct jobstack_error *error)
 {
 	char number[24];
@@ -91,7 +92,8 @@ static int note_end(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* When entries ended, for the drawing: looked up for some of those that have begun, if the first ones began first. */
+/* Looks up when entries ended, for the drawing: for at most SAMPLE of those that have begun, if the first ones began
+ * first.  EACH says how many entries one of these stands for. */
 static int read_history(struct jobstack *handle, struct feed_picture *p, struct jobstack_error *error)
 {
 	const struct jobstack_status *s = &p->shot.seen[0].stack.s;
@@ -125,6 +127,13 @@ static int read_picture(struct jobstack **handle, struct feed_picture *p, struct
 	return read_history(*handle, p, error);
 }
 
+/* Reads until the process ends.  The lock is never held while it reads, so the terminal's thread never waits for the
+ * database.
+ *
+ *    want is new (hurry) or it is time -> copy the want -> read -> leave the picture, or the error -> pause
+ *
+ * A picture that nobody has taken yet is replaced by a newer one.  The pause is SHARE times as long as the reading
+ * took, so a slow server spends little of its time on this. */
 static void *feed_thread(void *arg)
 {
 	struct jobstack *handle = NULL;

@@ -46,6 +46,7 @@ static const char help[] = "arrows, j k   choose a line (PgUp, PgDn, Home, End)\
 			   "p, u          pause the stack, resume it\n"
 			   "m             limit how many of its entries run at once\n";
 
+/* Only notes the signal: ncurses may not be called here.  wait_key() acts on it within a quarter of a second. */
 static void handle_signal(int number)
 {
 	if (number == SIGTSTP)
@@ -85,7 +86,8 @@ static void draw_head(const struct ui *u, int *row)
 		terminal_print((*row)++, A_BOLD, "%s", u->trouble.text);
 }
 
-static void draw(struct ui *u)
+/* Draws the page from line TOP on, which is moved so far that the chosen line is visible, and no further. */
+static void draw_screen(struct ui *u)
 {
 	const struct page_row *chosen = u->help == NULL ? chosen_row(u) : NULL;
 	const char *text = u->help != NULL ? u->help : u->picture == NULL ? "reading ...\n" : u->page.text.data;
@@ -114,7 +116,8 @@ static void draw(struct ui *u)
 	(void)refresh();
 }
 
-/* Shows what comes until a key is typed; ERR: it is time to leave. */
+/* Shows new pictures until a key is typed.  A picture of what was wanted before (another number) is dropped.  Returns
+ * ERR if it is time to leave. */
 static int wait_key(struct ui *u)
 {
 	int key = ERR;
@@ -128,7 +131,7 @@ static int wait_key(struct ui *u)
 			make_page(u);
 		} else
 			feed_free(p);
-		draw(u);
+		draw_screen(u);
 		key = terminal_key(&u->leaves);
 		if (suspend) {
 			suspend = 0;
@@ -165,8 +168,8 @@ static int type_line(struct ui *u, char line[], size_t size)
 	return key == '\n';
 }
 
-/* Goes to another view. */
-static void show(struct ui *u, enum feed_view view, uint64_t entry)
+/* Goes to another view, and asks for its picture.  A new number tells the answer from that to an earlier question. */
+static void open_view(struct ui *u, enum feed_view view, uint64_t entry)
 {
 	u->at[view] = view > u->want.view ? 0 : u->at[view];
 	u->want.view = view;
@@ -223,7 +226,7 @@ static void ask_and_run(struct ui *u, const char *command, const char *which, co
 
 /* Requeues what is chosen: a group, which is all dead entries that ended in its way; an entry; or all dead entries of a
  * stack. */
-static void requeue(struct ui *u, const struct page_row *row)
+static void ask_requeue(struct ui *u, const struct page_row *row)
 {
 	const struct figures_failure *g = row->group;
 	char which[40] = "--state=dead", reason[300] = "";
@@ -247,7 +250,7 @@ static void act_on(struct ui *u, int key, const struct page_row *row)
 	(void)snprintf(u->stack, sizeof(u->stack), "%s", row->stack);
 	(void)snprintf(entry, sizeof(entry), "%" PRIu64, row->entry);
 	if (key == 'r')
-		requeue(u, row);
+		ask_requeue(u, row);
 	else if ((key == 'K' || key == 'c') && row->entry != 0)
 		ask_and_run(u, key == 'K' ? "kill" : "cancel", entry, "");
 	else if (key == 'p' || key == 'u' || key == 'R')
@@ -260,7 +263,7 @@ static void act_on(struct ui *u, int key, const struct page_row *row)
 		run_command(u, 1, WORDS("logs", entry));
 	else if (key == '\n' && (u->want.view == FEED_STACKS || (u->want.view == FEED_STACK && row->entry != 0))) {
 		(void)snprintf(u->want.stack, sizeof(u->want.stack), "%s", row->stack);
-		show(u, u->want.view + 1, row->entry);
+		open_view(u, u->want.view + 1, row->entry);
 	}
 }
 
@@ -297,7 +300,7 @@ static void handle_key(struct ui *u, int key)
 	} else if ((key == 'q' || key == ESC) && u->want.view == u->first)
 		u->leaves = 1;
 	else if (key == 'q' || key == ESC)
-		show(u, u->want.view - 1, 0);
+		open_view(u, u->want.view - 1, 0);
 	else if (chosen_row(u) != NULL)
 		act_on(u, key, chosen_row(u));
 	else if (u->want.view != FEED_STACKS) /* a stack of which no line can be chosen */

@@ -26,7 +26,7 @@ void page_free(struct page *p)
 	*p = (struct page){.n = 0};
 }
 
-/* Fills in what row I of a table shows. */
+/* Fills in what row I of a table shows: rows stand in the order of the snapshot's arrays. */
 static void fill_row(struct page_row *row, const struct feed_picture *picture, enum kind kind, size_t i, size_t line)
 {
 	const struct figures_snapshot *shot = &picture->shot;
@@ -41,7 +41,8 @@ static void fill_row(struct page_row *row, const struct feed_picture *picture, e
 				       : 0;
 }
 
-/* Appends the lines of TEXT, and frees it. */
+/* Appends the lines of TEXT, and frees it.  Lines of a table's heading are always shown; of the others those that
+ * contain FILTER. */
 static void add_rows(struct page *p, const struct feed_picture *picture, struct js_buf *text, enum kind kind,
 		     const char *filter)
 {
@@ -61,7 +62,7 @@ static void add_rows(struct page *p, const struct feed_picture *picture, struct 
 	js_buf_free(text);
 }
 
-/* When its entries ended: a column for each step of time. */
+/* Appends when entries of the stack ended: a column for each step of time, as high as its share of the busiest one. */
 static void add_history(struct js_buf *out, const struct feed_picture *picture, unsigned columns)
 {
 	static const char letters[] = " .:-=+*%#";

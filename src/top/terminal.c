@@ -57,6 +57,7 @@ int terminal_key(int *gone)
 	return key;
 }
 
+/* Translates show_paint's colours, "\033[Nm", into ncurses' attributes: 1 is bold, 31 and so on colours, 0 the end. */
 void terminal_print(int row, chtype look, const char *format, ...)
 {
 	struct js_buf cut = {0};

@@ -32,7 +32,8 @@
 
 /* ---------------------------------------------------------------------------------------------------- connection */
 
-/* Returns whether HOST is this host alone. */
+/* Checks the name HOST.  Returns whether it means this host alone (a loopback address): compute nodes can't reach it
+ * then. */
 static int check_name(struct doctor *d, const char *host)
 {
 	static const char remedy[] = "compute nodes can't reach it there: start the server with `jobstack server start "
@@ -54,6 +55,7 @@ static int check_name(struct doctor *d, const char *host)
 	return loopback;
 }
 
+/* Connects, and checks the way to the server.  Returns 0; -1 if there is no connection, or a signal came. */
 static int connect_to_database(struct doctor *d)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
@@ -88,6 +90,8 @@ static int connect_to_database(struct doctor *d)
 
 /* -------------------------------------------------------------------------------------------------------- rights */
 
+/* Checks the rights.  A role hides from its members which rights it has, so where one may explain what seems to be
+ * missing, a row is written and removed to see whether that is allowed. */
 static void check_rights(struct doctor *d)
 {
 	static const char *const right[] = {"SELECT", "INSERT", "UPDATE", "DELETE",	"CREATE",
@@ -158,6 +162,7 @@ static int add_workers(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
+/* Compares the limit of connections, the server's or this user's own, with what workers need. */
 static void check_connections(struct doctor *d)
 {
 	double most = figures_server_number(&d->server, "variable.max_connections", 0),
@@ -181,6 +186,7 @@ static void check_connections(struct doctor *d)
 		workers == 1 ? " is" : "s are");
 }
 
+/* Checks what a crash of the server could lose. */
 static void check_durability(struct doctor *d)
 {
 	const char *format = figures_server_text(&d->server, "variable.binlog_format", "on"),
@@ -209,7 +215,7 @@ static void check_durability(struct doctor *d)
 			    "innodb_force_recovery=%.0f", recovery);
 }
 
-/* What holds up each step of each worker. */
+/* Measures what holds up each step of each worker: a commit.  With -s it also asks the stack's own workers. */
 static void check_speed(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -253,6 +259,7 @@ static void check_sizes(struct doctor *d)
 			    "the server belongs to a cluster (Galera, or Group Replication)");
 }
 
+/* Looks for a transaction that keeps InnoDB from removing old row versions: each pop then reads over more of them. */
 static void check_purge(struct doctor *d)
 {
 	double history = figures_server_number(&d->server, "status.innodb_history_list_length",
@@ -353,8 +360,8 @@ static int copy_worker_line(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* Names may have come since the worker's options were checked: asks such a worker again.  Its line is that of the last
- * entry, if that has run. */
+/* Names that were pushed after the worker's options had been checked may share an output file.  Asks a worker once
+ * more, with the line of the worker that ran the stack's last entry, if one did. */
 static void check_results(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

@@ -21,7 +21,8 @@
 
 /* ---------------------------------------------------------------------------------------------------- under srun */
 
-/* Prints a line of the other doctor's JSON as one of ours.  1 if it was such a line. */
+/* Prints a line of the doctor on the compute node, which writes JSON, as one of ours.  Returns 1; 0 if it is no such
+ * line (srun and a site's scripts print, too). */
 static int repeat_line(struct doctor *d, const char *json)
 {
 	json_t *o = json_loads(json, 0, NULL), *remedy = NULL;
@@ -40,6 +41,8 @@ static int repeat_line(struct doctor *d, const char *json)
 	return found;
 }
 
+/* Appends the call that runs this program with --inner on a compute node.  Within a job srun starts a step, which has
+ * the job's time limit. */
 static void add_srun_words(struct doctor *d, struct cli_words *words)
 {
 	const char *file = cli_option_file(d->cli);
@@ -115,6 +118,7 @@ static int check_doctor(struct cli *cli)
 			 d.srun != NULL ? ": give srun's options as --srun=\"OPTIONS\"" : "");
 }
 
+/* Checks one thing after the other, each of which prints its lines at once.  A signal ends it between two. */
 static int print_findings(struct cli *cli)
 {
 	d.cli = cli;

@@ -50,7 +50,7 @@ static void check_option_file(struct doctor *d)
 		doctor_ok(d, "option file", "%s, mode %03o", file, (unsigned)st.st_mode & 0777);
 }
 
-/* The worker beside us says which version it is. */
+/* Checks that the worker beside this program runs, and is of the same version: both talk to one schema. */
 static void check_worker_program(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -106,7 +106,7 @@ void doctor_disk(struct doctor *d, const char *check, const char *path, double w
 			    (unsigned long)fs.f_favail, path);
 }
 
-/* Writes and removes a file there, to the disk.  NULL, or what failed. */
+/* Writes a file in DIR through to the disk, and removes it.  Returns NULL, or what failed. */
 static const char *try_write(const char *dir)
 {
 	char name[PATH_MAX];
@@ -123,7 +123,7 @@ static const char *try_write(const char *dir)
 	return bad != 0 ? strerror(bad) : NULL;
 }
 
-/* Where workers would write their logs and spools. */
+/* Checks the directories in which workers would write: for logs and spools, and for the output of running commands. */
 static void check_directory(struct doctor *d)
 {
 	static const char for_output[] =
@@ -159,6 +159,7 @@ static void check_directory(struct doctor *d)
 		doctor_disk(d, "temporary", tmp, 256 * MB, MB, for_output);
 }
 
+/* Checks the limits that a worker would inherit from this shell. */
 static void check_limits(struct doctor *d)
 {
 	struct rlimit files = {0, 0}, processes = {0, 0};
@@ -173,7 +174,8 @@ static void check_limits(struct doctor *d)
 		doctor_ok(d, "limits", "enough open files and processes are allowed");
 }
 
-/* The archive of the server says up to which day it has its security fixes. */
+/* Checks the age of the server that came with jobstack, if there is one: its archive says up to which day it has its
+ * security fixes. */
 static void check_server_age(struct doctor *d)
 {
 	char path[PATH_MAX + 64];

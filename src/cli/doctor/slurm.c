@@ -20,7 +20,8 @@
 #define PARTITIONS "sinfo -h -o '%R is %a, time limit %l, nodes %F (busy/idle/other/all)'"
 #define GRACE_S 5 /* a worker's default */
 
-/* The module, as recovery uses it.  0 if the controller answered through it. */
+/* Asks the controller in the way in which recovery asks it: through the plugin, or by commands.  Returns 0 if it
+ * answered. */
 static int check_module(struct doctor *d)
 {
 	static const char without[] = "jobstack works without it, but entries of dead workers are requeued only when "
@@ -63,6 +64,7 @@ static int check_module(struct doctor *d)
 	return status;
 }
 
+/* CONFIG is what `scontrol show config` printed. */
 static void check_site_limits(struct doctor *d, const char *config)
 {
 	char array[CLI_SLURM_VALUE], jobs[CLI_SLURM_VALUE] = "?", kill_wait[CLI_SLURM_VALUE], track[CLI_SLURM_VALUE];
@@ -81,7 +83,7 @@ static void check_site_limits(struct doctor *d, const char *config)
 			       "ProctrackType=%s", track);
 }
 
-/* TEXT is what PARTITIONS prints, a line for each. */
+/* TEXT is what PARTITIONS prints, a line for each partition. */
 static void check_partitions(struct doctor *d, char *text)
 {
 	unsigned up = 0, n = 0;

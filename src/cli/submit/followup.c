@@ -27,7 +27,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- mail */
 
-/* What a command of ours prints about the stack: 1 if it did. */
+/* Appends what `jobstack VERB` prints about the stack.  Returns 1 if it printed something, and did not fail. */
 static int run_own_command(struct submit *s, const char *verb, struct js_buf *out)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -47,7 +47,7 @@ static int run_own_command(struct submit *s, const char *verb, struct js_buf *ou
 	return 0;
 }
 
-/* Through the mail program of this node: 1 if it took it. */
+/* Hands the mail to a program of this node.  Returns 1 if that accepted it. */
 static int mail_here(struct submit *s, const char *subject, const struct js_buf *body)
 {
 	static const char *const sendmail[] = {"/usr/sbin/sendmail", "/usr/lib/sendmail"};
@@ -83,7 +83,8 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 	return status == 0;
 }
 
-/* Mails TEXT as the end of the chain. */
+/* Mails TEXT, the reason why the chain ends, with the report or at least the status.  Compute nodes often have no mail
+ * program; then a job is submitted whose end Slurm mails. */
 static void mail_end(struct submit *s, const char *text)
 {
 	const struct jobstack_status *t = &s->stack.s;
@@ -146,7 +147,7 @@ static int was_cancelled(const struct submit *s)
 	return cancelled > 0 && 2 * cancelled >= known;
 }
 
-/* Tells and mails why the chain ends.  Returns STATUS. */
+/* Prints and mails why the chain ends.  Returns STATUS. */
 static int end_rounds(struct submit *s, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static int end_rounds(struct submit *s, int status, const char *format, ...)
 {
@@ -170,7 +171,16 @@ void submit_broke(struct submit *s)
 			 figures_stack_left(&s->stack.s));
 }
 
-/* CLI_GO_ON: another round is needed; LOOK_LATER; or the exit status at the end of the chain. */
+/* Decides what comes after a round.  The first condition that holds counts:
+ *
+ *     nothing is left                              the chain ends
+ *     only dead entries are left                   it ends
+ *     --notify without --until-done                it ends, with what is left
+ *     the stack is paused, cancelled or dropped    it ends: a person wanted that
+ *     the round's jobs were cancelled              it ends, likewise
+ *     other workers run all that is left           LOOK_LATER; after two weeks it ends
+ *     two rounds in a row changed nothing          it ends: a third would not either
+ *     otherwise                                    CLI_GO_ON: another round */
 static int judge_stack(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
@@ -210,6 +220,8 @@ static int judge_stack(struct submit *s)
 				  "remaining entries for %d days: submit again when they have ended (`jobstack "
 				  "status -s %s`)",
 				  LATER_DAYS, name);
+	/* entries that were interrupted, or failed and will be retried, don't count as progress: with a --time that is
+	 * too short for a single entry, the chain would never end */
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
 		return end_rounds(

@@ -41,6 +41,8 @@ static int64_t signal_seconds(const struct submit *s)
 	return seconds + SETTLE_S > s->kill_wait_s ? seconds + 2 * SETTLE_S : 0;
 }
 
+/* Appends sbatch's options for an array of N.  What the user gave comes last and is never contradicted: each default is
+ * left out if the user's options have it. */
 static void add_array_options(const struct submit *s, uint64_t n, struct cli_words *words)
 {
 	const struct cli_words *p = &s->passed;
@@ -72,7 +74,7 @@ static void add_exec(struct js_buf *body, struct cli_words *line)
 	cli_words_free(line);
 }
 
-/* Returns whether the controller answers. */
+/* Returns whether the controller answers anything.  If it does, sbatch's refusal was about the job. */
 static int slurm_answers(void)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -82,8 +84,8 @@ static int slurm_answers(void)
 	return config != NULL;
 }
 
-/* Calls sbatch.  In a later round nobody is there to try again if it fails, so that is done here: for a minute after
- * the controller has begun to answer. */
+/* Calls sbatch.  In a later round nobody is there to try again if it fails, so that is done here: for a minute, counted
+ * from when the controller answers.  (NAP then begins with its first value again.) */
 static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
 {
 	int status = cli_sbatch(s->cli, call, job);
@@ -93,6 +95,7 @@ static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t 
 		if (cli_stop != 0)
 			break;
 		status = cli_sbatch(s->cli, call, job);
+		/* the controller itself is away: this try does not count */
 		if (status == 1 && !slurm_answers())
 			nap = AGAIN_US / 2;
 	}
@@ -162,7 +165,7 @@ struct excluded {
 	uint64_t n, most;
 };
 
-/* Whether TEXT, separated by SEPARATOR, has WORD. */
+/* Returns whether WORD is one of the words in TEXT, between which SEPARATOR stands. */
 static int has_word(const char *text, char separator, const char *word)
 {
 	size_t len = strlen(word);
@@ -173,6 +176,8 @@ static int has_word(const char *text, char separator, const char *word)
 	return 0;
 }
 
+/* Appends a worker's node, if the worker was one of the last round's jobs and the node is not in the list yet.  NODES
+ * begins with "--exclude=", and perhaps the user's own list. */
 static int exclude_node(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct excluded *e = ctx;
@@ -216,7 +221,8 @@ static char *exclude_option(struct submit *s)
 	return e.nodes.data;
 }
 
-/* EXCLUDE: an option, or NULL. */
+/* Writes the script of the workers, and submits it N times as an array.  EXCLUDE is a further option of sbatch, or
+ * NULL. */
 static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 {
 	struct cli_words options = {0}, line = {0};
@@ -249,6 +255,8 @@ static int submit_workers(struct submit *s, uint64_t n, const char *exclude)
 	return status;
 }
 
+/* Excluding nodes is a courtesy: if sbatch rejects the job with it (too few nodes may be left for its options), the job
+ * is submitted without it. */
 int submit_array(struct submit *s, uint64_t n)
 {
 	char *exclude = s->chain.round > 0 && s->until_done ? exclude_option(s) : NULL;
@@ -262,6 +270,8 @@ int submit_array(struct submit *s, uint64_t n)
 
 /* ---------------------------------------------------------------------------------------------- what comes after */
 
+/* Appends sbatch's options for the small job that comes after.  It has the account, partition and so on of the workers,
+ * but none of their resources; what --follow says comes last, and so wins. */
 static void add_followup_options(const struct submit *s, const char *after, struct cli_words *words)
 {
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
@@ -291,6 +301,8 @@ int submit_followup(struct submit *s, const char *after, const char *begin)
 	struct js_buf body = {0};
 	int status;
 
+	/* the state that the follow-up gets as --chain: a new round begins with what this one has seen; another look
+	 * (BEGIN) keeps the numbers of the round that it is about */
 	if (begin == NULL) {
 		next.round++;
 		next.done = s->stack.s.done;
@@ -332,6 +344,7 @@ int submit_mail_job(struct submit *s, const char *subject)
 
 	(void)snprintf(path, sizeof(path), "%s/submit-%s-mail.sh", s->logs, s->stamp);
 	add_followup_options(s, "", &options);
+	/* the options above have a --job-name already, but the last one counts */
 	cli_words_format(&options, "--job-name=%s", subject);
 	cli_words_format(&options, "--mail-user=%s", s->notify);
 	cli_words_add(&options, "--mail-type=END");

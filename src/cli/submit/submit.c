@@ -37,7 +37,7 @@
 
 static struct submit submit;
 
-/* Not what a mailer would take for several, or for an option. */
+/* Reads --notify.  An address with blanks could be several for a mailer, and one that begins with - an option. */
 static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	const char *p = arg;
@@ -49,6 +49,8 @@ static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 	return *p == '\0' && p != arg && *arg != '-' ? 0 : cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
 }
 
+/* Reads the hidden --chain, which submit_followup writes: "ROUND,DONE,DEAD,IDLE,LATER,JOBS".  Nothing else is accepted,
+ * since the jobs become words of scontrol's and sacct's command lines. */
 static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct submit_chain *c = ctx;
@@ -64,7 +66,7 @@ static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 	return cli_usage(cli, "--chain is only for the scripts that this command writes");
 }
 
-/* An option of jobstack-worker. */
+/* Passes an option on to jobstack-worker, but --slots, for which Slurm must be asked for CPUs. */
 static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct submit *s = ctx;
@@ -132,7 +134,8 @@ static const struct js_opts opts = {"jobstack submit",
 				    notes,
 				    1};
 
-/* Reads the number that sbatch's option NAME has into *TO, which stays if there is no such option. */
+/* Reads the number of sbatch's option NAME into *TO, which stays as it is if the option was not given.  0, or
+ * CLI_USAGE. */
 static int read_sbatch_number(struct submit *s, const char *name, char letter, uint64_t high, uint64_t *to)
 {
 	const char *arg = cli_sbatch_value(&s->passed, name, letter);
@@ -142,7 +145,8 @@ static int read_sbatch_number(struct submit *s, const char *name, char letter, u
 	return cli_usage(s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
 }
 
-/* The same of an option that may be a range, which is as good as its lower end; 1 without. */
+/* Returns the number of an option that may be a range (--nodes=2-4): its lower end, since the job may get no more; 1 if
+ * it was not given, or can't be read. */
 static uint64_t read_lower_end(const struct submit *s, const char *name, char letter)
 {
 	const char *arg = cli_sbatch_value(&s->passed, name, letter);
@@ -152,7 +156,8 @@ static uint64_t read_lower_end(const struct submit *s, const char *name, char le
 	return n >= 1 && n <= WORKERS_MAX && (arg == NULL || *end == '\0' || *end == '-') ? n : 1;
 }
 
-/* What sbatch's options say about CPUs and tasks. */
+/* Reads what sbatch's options say about CPUs and tasks.  Each task becomes a worker, so --workers must be enough for
+ * one job. */
 static int read_resources(struct submit *s)
 {
 	if (read_sbatch_number(s, "cpus-per-task", 'c', INT32_MAX, &s->cpus) != 0 ||
@@ -177,6 +182,8 @@ static int read_resources(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- places */
 
+/* Sets the paths of this call's files.  Everything becomes absolute: the jobs run elsewhere, and --chdir may change the
+ * directory for them.  The time and random digits in STAMP keep the scripts of two calls apart. */
 static int set_paths(struct submit *s)
 {
 	const char *file = cli_option_file(s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
@@ -210,6 +217,7 @@ static int check_for_work(struct submit *s)
 	const struct jobstack_status *t = &s->stack.s;
 	const struct js_buf *cwd = &s->stack.cwd;
 
+	/* running entries are no work for new workers; a push that is still running will bring some */
 	if (t->state != JOBSTACK_OPEN || t->ready + t->waiting + t->held + t->pushers == 0) {
 		cli_why_say(s->cli, "not submitted: ");
 		return CLI_NO;
@@ -224,8 +232,8 @@ static int check_for_work(struct submit *s)
 	return 0;
 }
 
-/* Looks for a node that the job may get, by its partition and nodes, and that is not this host, by the address that
- * Slurm has of it.  Without an answer of Slurm's there is none. */
+/* Looks for a node that the job may get, by its partition and node list, and that is not this host: one with another
+ * name, whose address is none of ours.  Slurm without an answer counts as no such node. */
 static int find_other_host(const struct submit *s, const char *own, char node[CLI_HOST])
 {
 	const char *partition = submit_partition(s);
@@ -280,7 +288,8 @@ static int check_database(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- sizing */
 
-/* MaxArraySize, which is one more than the largest index, and KillWait ("30 sec"). */
+/* Asks the controller for the site's limits: MaxArraySize, which is one more than the largest index; KillWait ("30
+ * sec"); its release, and the cluster's name.  Where it does not answer, Slurm's own defaults are assumed. */
 static void read_site_limits(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -305,6 +314,9 @@ static void read_site_limits(struct submit *s)
 	s->most = size > 2 ? size - 1 : 1;
 }
 
+/* Decides how many workers are started (STARTS), in how many jobs or array tasks (ELEMENTS) of TASKS workers each.  The
+ * number that was asked for is lowered to max-running, and to what the entries can keep busy.  While a push runs,
+ * nobody knows how many entries there will be. */
 static void size_arrays(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
@@ -395,7 +407,9 @@ static int watch_jobs(struct submit *s)
 	return cli_fail(s->cli);
 }
 
-/* Arrays of the size that the site takes, and what comes after them. */
+/* Submits arrays of the size that the site takes, and the job that comes after them.  If sbatch rejects one, those
+ * before it run all the same: they are printed, and get their follow-up, but the exit status says that something is
+ * missing. */
 static int submit_all(struct submit *s)
 {
 	int status = 0, after = 0;
@@ -431,7 +445,8 @@ static int submit_all(struct submit *s)
 	return status;
 }
 
-/* CLI_GO_ON, or the exit status. */
+/* Checks what only a person's call has to: a later round was checked by the first one.  CLI_GO_ON, or the exit status.
+ */
 static int first_round(struct submit *s)
 {
 	if (figures_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
@@ -469,6 +484,7 @@ static int check_submit(struct cli *cli)
 	return read_resources(s);
 }
 
+/* The connection is closed before sbatch is called, which may wait for a busy controller for minutes. */
 static int submit_jobs(struct cli *cli)
 {
 	struct submit *s = &submit;
