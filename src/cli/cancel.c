@@ -92,6 +92,7 @@ static int cancel_stack(struct cli *cli)
 	return cli_set_state(cli, JOBSTACK_CANCELLED, options.note, "is cancelled now", "was cancelled already");
 }
 
+/* Entries that are named one by one are not asked about: whoever types their numbers means them. */
 static int cancel_entries(struct cli *cli)
 {
 	int status;

@@ -199,6 +199,7 @@ static int compare_logged(void *ctx, const struct js_logged *logged)
 	return ferror(stdout);
 }
 
+/* Looks for the outcomes of a spool, which its worker has not been able to deliver. */
 static int check_spool(struct logs *l, const char *path)
 {
 	struct js_spool spool;
@@ -311,6 +312,8 @@ static int compare_stack(struct cli *cli, const char *dir, const char *stack, ui
 	return status;
 }
 
+/* Workers have a directory per stack below their --log-dir.  A stack that the database has forgotten altogether has
+ * one, too, so the directories are listed, and not the stacks. */
 int cli_check_logs(struct cli *cli, const char *dir)
 {
 	struct dirent **names = NULL;

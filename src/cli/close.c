@@ -40,6 +40,8 @@ static int check_close(struct cli *cli)
 	return cli->json && !replay ? cli_usage(cli, "--json can only be used with --replay") : 0;
 }
 
+/* The exit code means what it means to a worker: 0 is done, 75 is interrupted and comes again later, anything else has
+ * failed. */
 static int close_entry(struct cli *cli)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;

@@ -163,6 +163,7 @@ static int add_record(void *ctx, const struct jobstack_item *item)
 	return write_out(x) != 0 || cli_stop;
 }
 
+/* Whole rows that were read before an error are printed all the same; the exit status tells that they are not all. */
 static int print_export(struct cli *cli)
 {
 	struct exporting *x = &export;

@@ -35,6 +35,7 @@ static int print_failed(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
+/* An error in reading them is no reason to complain: the summary has the number already. */
 void cli_say_failed(struct cli *cli, uint64_t dead)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

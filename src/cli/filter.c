@@ -135,6 +135,8 @@ static int check_values(struct cli *cli, const struct cli_filter *f)
 	return 0;
 }
 
+/* The lists were gathered in buffers, whose memory may have moved with each word, so the pointers to them are set here.
+ */
 int cli_filter_end(struct cli *cli, struct cli_filter *f)
 {
 	const unsigned states = f->f.states;

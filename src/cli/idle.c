@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Asks only about a job of the same user, and through the budget that all programs of this user share.  A log directory
+ * that is missing here explains why a log can't be read: the job may have had another file system. */
 void cli_idle_ask(const struct cli *cli, const char *stack, struct figures_idle *i)
 {
 	struct js_budget_stack jobs = {stack, i->last.user, i->last.job, -1, i->queued, i->state};

@@ -229,6 +229,7 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 
 /* -------------------------------------------------------------------------------------------------------- options */
 
+/* With "all" the other states add nothing, but each of them must exist. */
 int cli_states(struct cli *cli, const char *list, unsigned *bits)
 {
 	int all = 0;

@@ -162,6 +162,8 @@ static int wait_for_end(struct cli *cli, struct target *t)
 
 static struct cli_filter filter = CLI_FILTER_INIT; /* only the entries that are named */
 
+/* Requests the end of all entries before it waits for the first, so they end at the same time, and not one grace period
+ * after the other. */
 static int kill_entries(struct cli *cli)
 {
 	struct target *t = NULL;

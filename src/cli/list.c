@@ -76,6 +76,7 @@ static const struct {
 	unsigned from; /* the narrowest terminal that shows it */
 } column[COLUMNS] = {{8, 0}, {-9, 40}, {7, 92}, {-12, 54}, {-12, 68}, {-20, 120}, {9, 80}};
 
+/* The name gets what the other columns leave; a terminal narrower than they are cuts the whole line. */
 static void add_table_line(const char *const cell[COLUMNS], enum show_colour colour, const char *name, size_t len)
 {
 	struct js_buf line = {0};

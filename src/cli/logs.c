@@ -377,6 +377,8 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 	return status == 0 ? 0 : cli_fail(cli);
 }
 
+/* Prints the output of one entry: of the attempt that was chosen, or, if none has output yet and only this entry was
+ * asked for, of the one that runs. */
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
@@ -442,6 +444,8 @@ static void end_pager(void)
 	(void)pclose(shown.pager);
 }
 
+/* The entries are gathered before anything is printed: whether there are several decides about the lines above their
+ * output. */
 static int print_logs(struct cli *cli)
 {
 	struct cli_numbers c = {0};

@@ -30,6 +30,7 @@ static const struct {
 };
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
 
+/* The names and limits are in one table for `set`, `push` and `run`.  "none" is stored as 0, which means no limit. */
 int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy)
 {
 	const char *bare = strncmp(name, "--", 2) == 0 ? name + 2 : name;

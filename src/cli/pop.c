@@ -170,6 +170,8 @@ static int check_pop(struct cli *cli)
 	return 0;
 }
 
+/* The words of this call are recorded like those of a worker.  By them `jobstack show` knows that a script ran the
+ * entry. */
 static int pop_entry(struct cli *cli)
 {
 	struct js_buf line = {0};

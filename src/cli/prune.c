@@ -127,6 +127,7 @@ static int confirm_prune(struct cli *cli)
 			   path == NULL ? "without an archive" : "after they are in the archive");
 }
 
+/* The archive is opened, and locked, only after the question was answered. */
 static int prune_stack(struct cli *cli)
 {
 	struct jobstack_prune_result result = JOBSTACK_PRUNE_RESULT_INIT;

@@ -163,6 +163,8 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
 	return CLI_USAGE;
 }
 
+/* --priority is one of the policy's options, but here it is that of the new entries alone, so it is taken out of the
+ * policy, which would apply to all that are queued. */
 static int push_names(struct cli *cli)
 {
 	struct counted counted = {.next = cli_input_next, .ctx = &request.input};

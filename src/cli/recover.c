@@ -107,6 +107,7 @@ static void note_case(void *ctx, const struct js_observer_case *c)
 		r->longest_us = watch_us(c);
 }
 
+/* Prints a worker that may be dead, and what would prove it. */
 static void report_suspect(struct cli_recovery *r, struct cli_suspect *s)
 {
 	char text[800];
@@ -233,6 +234,8 @@ static const struct js_opt table[] = {
 	 CLI_FLAG(&recovery.wait)},
 	CLI_OPTS_REST};
 
+/* The command itself.  Status 1 means that a death is still possible, so that a script knows that it has to come again.
+ */
 static int recover_dead(struct cli *cli)
 {
 	struct cli_recovery *r = &recovery;

@@ -28,6 +28,7 @@ struct replay {
 	uint64_t delivered, before, late;
 };
 
+/* A -s that was typed must be the stack of the file; $JOBSTACK_STACK need not. */
 static int read_file(struct cli *cli, struct replay *r)
 {
 	struct stat st;
@@ -79,6 +80,8 @@ static int check_worker_is_gone(struct cli *cli, struct replay *r)
 		r->spool.head.worker, r->file, r->spool.head.stack);
 }
 
+/* A spool says which of its outcomes its worker has delivered itself.  The library tells of the others what became of
+ * them, so to deliver a file twice changes nothing. */
 static int deliver_outcomes(struct cli *cli, struct replay *r)
 {
 	const struct js_spool *s = &r->spool;

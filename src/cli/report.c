@@ -197,6 +197,7 @@ static int add_to_page(struct cli *cli, const struct figures_report *r)
 	return write_page(cli, io, r != NULL && figures_report_so_far(r));
 }
 
+/* Text and script are made of the JSON, as the page is, so that they can't disagree with it. */
 static int show_report(struct cli *cli, const struct figures_report *r)
 {
 	json_t *json;
@@ -285,6 +286,7 @@ static int choose_all(struct cli *cli)
 	return 0;
 }
 
+/* With --every the page is written again and again, until nothing is left to do. */
 static int print_report(struct cli *cli)
 {
 	int status, so_far;

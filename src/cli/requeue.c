@@ -142,6 +142,8 @@ static unsigned default_states(void)
 	return cli_filter_given(&filter) || filter.f.limit > 0 ? JOBSTACK_IS_DEAD : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
 }
 
+/* What was changed is printed before the hint, which is on standard error.  A recovery that failed decides the exit
+ * status, unless the requeue itself has a worse one. */
 static int requeue_entries(struct cli *cli)
 {
 	const char *to = change.to != NULL ? change.to : cli->stack;

@@ -102,6 +102,8 @@ static const struct js_opt table[] = {
 				     "default; without a terminal, a line now and then"),
 	CLI_OPTS_REST};
 
+/* Finds the command, opens the input, and names the stack after the command, unless -s gives one.  With --commands the
+ * list stands for the command. */
 static int check_words(struct cli *cli)
 {
 	char option[] = "commands", *const lines[] = {run.file != NULL ? (char *)(uintptr_t)run.file : option, option};
@@ -129,6 +131,7 @@ static int check_words(struct cli *cli)
 	return 0;
 }
 
+/* With --again, or -s alone, the words of the last call take the place of this call's before they are looked at. */
 static int check_run(struct cli *cli)
 {
 	if (getcwd(run.cwd, sizeof(run.cwd)) == NULL) {
@@ -285,6 +288,8 @@ static void say_where_output_is(const struct run *r)
 			r->output != NULL ? r->output : dir, r->cli->stack);
 }
 
+/* Prints what this call has done, and what is left to do by hand.  Returns the exit status: CLI_NO if anything is dead
+ * or left. */
 static int print_run_summary(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;

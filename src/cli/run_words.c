@@ -65,6 +65,8 @@ static int check_lists(struct cli *cli, size_t n)
 	return CLI_USAGE;
 }
 
+/* A ::: decides; else a -- among the words, if the options were not ended by one (which is cli->words[-1] then).  The
+ * command is copied, because with files before the -- it is not where the words begin. */
 int cli_run_words(struct cli *cli, struct cli_input *input, struct cli_words *command)
 {
 	size_t n = cli->words_n, at = 0, first = 0;

@@ -145,6 +145,7 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 		js_buf_char(out, '\n');
 }
 
+/* Says where the output is: in one file, stdout before stderr, or in two. */
 static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 {
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
@@ -365,6 +366,8 @@ static int print_entry(struct showing *s)
 	return CLI_YES;
 }
 
+/* The state comes from the list, the rest from the attempts.  An entry that the list misses each time, because it keeps
+ * changing its state, is shown as one that has just changed. */
 static int show_entry(struct cli *cli)
 {
 	struct showing s = {.cli = cli};

@@ -38,6 +38,8 @@ static int print_change(struct cli *cli, enum jobstack_stack_state to, const cha
 	return CLI_YES;
 }
 
+/* The state is read before and after: the first tells whether anything has changed, the second what the change has led
+ * to. */
 int cli_set_state(struct cli *cli, enum jobstack_stack_state to, const char *why, const char *now, const char *already)
 {
 	struct jobstack_status before, after;

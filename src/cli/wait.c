@@ -202,6 +202,8 @@ static const struct js_opt table[] = {
 	 CLI_BY(take_fail_idle, &fail_idle_us)},
 	CLI_OPTS_REST};
 
+/* Called for each stack.  --timeout is for all of them together, so its clock starts with the first.  Between two looks
+ * the connection is closed: many who wait would else use up the server's connections. */
 static int wait_for_end(struct cli *cli)
 {
 	static struct waiting w;

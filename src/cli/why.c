@@ -151,6 +151,7 @@ static void add_line(void *out, const struct cli_reason *why)
 		      why->remedy == NULL ? "" : why->remedy);
 }
 
+/* Reads the stack once more: the caller's numbers are those of before its attempt. */
 void cli_why_say(const struct cli *cli, const char *before)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;

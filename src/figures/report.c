@@ -123,6 +123,7 @@ uint64_t figures_report_workers(const struct figures_report *r)
 	return r->wanted_us >= 0 ? figures_recommendation_workers(&r->recommendation, r->wanted_us) : 0;
 }
 
+/* Bars without an attempt are kept, up to that of the longest: gaps are part of the picture. */
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS])
 {
 	static const int64_t s = JS_SECOND_US;
@@ -359,6 +360,8 @@ static int remove_hidden(const struct figures_share *share, struct figures_repor
 	return figures_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
 }
 
+/* One pass over the attempts; everything else is a query of its own, of constant length.  Why nobody works is not part
+ * of a shared report, since its log names a path. */
 int figures_report_read(struct jobstack *handle, const char *name, struct figures_report *r,
 			figures_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {

@@ -71,6 +71,7 @@ int figures_share_facts(const struct figures_share *share, struct figures_facts 
 	return 0;
 }
 
+/* A reason of ours may quote the user's options; only that of a timeout stays, in words of its own. */
 void figures_share_failures(const struct figures_share *share, struct figures_failures *failures)
 {
 	for (size_t i = 0; i < failures->n; i++) {

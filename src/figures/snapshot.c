@@ -51,6 +51,8 @@ const char *figures_worker_place(const struct jobstack_worker_row *w)
 	return w->node != NULL ? w->node : w->host != NULL ? w->host : "-";
 }
 
+/* One worker that is connected, or that may be alive without a connection (a script's pop, one outside of Slurm), is
+ * enough to see that others are dead. */
 int64_t figures_missing_us(const struct figures_snapshot *shot)
 {
 	int64_t us = -1;
@@ -111,6 +113,7 @@ static int copy_longest_datapath(void *ctx, const struct jobstack_item *item)
 	return shot->memory;
 }
 
+/* Datapaths are read for the longest entries alone, by number, in order, as the library wants them. */
 static int read_workers(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			struct jobstack_error *error)
 {
@@ -137,6 +140,8 @@ static int copy_bad_node(void *ctx, const struct jobstack_bad_node *b)
 	return shot->bad_n == FIGURES_BAD_NODES;
 }
 
+/* Reads what fails, and on which nodes.  While nothing is dead, entries that failed and will be retried are what a
+ * person wants to know of. */
 static int read_stack_failures(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			       struct jobstack_error *error)
 {
@@ -187,6 +192,7 @@ static void forget_end(struct figures_snapshot *shot)
 		p->eta_us = p->low_us = p->high_us = -1;
 }
 
+/* Details are read only of one stack that is there: of all stacks they would be many queries. */
 int figures_snapshot_read(struct jobstack *handle, const char *name, struct figures_snapshot *shot,
 			  struct jobstack_error *error)
 {

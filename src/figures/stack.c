@@ -91,6 +91,8 @@ int figures_idle_read(struct jobstack *handle, const char *name, const struct jo
 	return idle->alone ? jobstack_last(handle, name, copy_last, &starts, error) : 0;
 }
 
+/* What was started last decides: a job without a worker, if Slurm says that it has ended and nobody has cancelled it;
+ * else the last worker, by the cause of its end. */
 int figures_idle_useless(const struct figures_idle *i)
 {
 	const struct jobstack_last *l = &i->last;

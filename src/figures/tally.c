@@ -339,6 +339,7 @@ static void tally_fact(struct figures_tally_fact fact[FIGURES_FACTS], int64_t nu
 	add_speed(&fact[at].took, &fact[at].moved, i, us);
 }
 
+/* Adds an attempt, and the node that tally_node has just found for it, to those that imported this list of packages. */
 static void tally_packages(struct figures_tally *t, int64_t number)
 {
 	size_t at = 0;
@@ -383,6 +384,8 @@ static void end_entry(struct figures_tally *t)
 	t->failed_us = -1;
 }
 
+/* Adds an attempt to what is counted over time.  That an entry failed is known only when its next attempt, or the next
+ * entry, comes; until then FAILED_US has the time. */
 static void tally_time(struct figures_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	int hour = (int)(i->started_us / (3600 * JS_SECOND_US) % 24);
@@ -474,6 +477,7 @@ static int compare_fact_times(const void *a, const void *b)
 	return (x->us < y->us) - (x->us > y->us);
 }
 
+/* The spans of the workers are known only now, when all attempts have come. */
 void figures_tally_end(struct figures_tally *t)
 {
 	if (t->cause_n > 0)

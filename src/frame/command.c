@@ -21,6 +21,7 @@ volatile int cli_stop;
 /* How long to try again if the machine has no process to give.  A chain of jobs must not end for that. */
 #define PATIENCE_US (5 * JS_SECOND_US)
 
+/* A failure is only noted in FAILED, so a line can be put together without a check after each word. */
 void cli_words_add(struct cli_words *words, const char *word)
 {
 	if (js_array_grow(&words->at, &words->capacity, words->n + 2, sizeof(*words->at)) != 0) {

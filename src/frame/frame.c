@@ -332,6 +332,7 @@ static int name_newest(struct cli *cli)
 	return 0;
 }
 
+/* A name that stands for a stack, "@" or none, needs the database, so it is resolved here. */
 int cli_connect(struct cli *cli, int64_t patience_us)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
@@ -473,6 +474,8 @@ int cli_write(struct cli *cli, const struct js_buf *text)
 	return cli->write_errno == 0 ? 0 : -1;
 }
 
+/* A full disk or a closed pipe often shows only when the output is flushed.  That a pipe's reader has left is told by
+ * the status alone. */
 int cli_end(struct cli *cli, int status)
 {
 	static int reported;

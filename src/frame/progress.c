@@ -14,6 +14,7 @@
 #define FIRST_US (JS_SECOND_US / 2)
 #define EVERY_US (JS_SECOND_US / 8)
 
+/* The first call starts the clock: a command that is over within half a second shows nothing. */
 int cli_progress_due(struct cli_progress *p)
 {
 	int64_t now = jobstack_now_us();

@@ -132,6 +132,7 @@ const char *js_remedy_fill(const char *text, const struct js_remedy *about)
 	return filled;
 }
 
+/* Full disks and missing memory have many numbers; one stands for each in the table. */
 const char *js_remedy(const struct jobstack_error *error, const struct js_remedy *about)
 {
 	int64_t why = js_error_is_disk(error->server_errno)	? DISK

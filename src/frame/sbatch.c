@@ -39,6 +39,7 @@ static int refuse_word(struct cli *cli, const char *word)
 			 word);
 }
 
+/* Reads the words as sbatch would: --NAME=VALUE, --NAME VALUE, -LVALUE or -L VALUE. */
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter)
 {
 	const char *found = NULL;
@@ -79,6 +80,8 @@ int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
 	return status;
 }
 
+/* These options of sbatch would change what kind of thing is submitted, and with it what this program prints and
+ * records. */
 int cli_sbatch_check(struct cli *cli, const struct cli_words *passed, int dry_run, int parsable)
 {
 	static const struct {
@@ -176,6 +179,7 @@ static const char *last_line(struct js_buf *said)
 	return end != NULL ? end + 1 : said->len > 0 ? said->data : "it gave no reason";
 }
 
+/* If the time is up, sbatch may have created the job or not; the error says how to find out. */
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 {
 	struct cli_words env = {0};

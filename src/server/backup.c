@@ -337,6 +337,8 @@ static int feed_client(const struct js_backup *b, const char *file, const char *
 	return end_client(&c, status, error);
 }
 
+/* The client's error decides whose fault it is: without a number, or with one for wrong SQL, it is the file's; else the
+ * server's. */
 int js_backup_load(const struct js_backup *b, const char *file, struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;

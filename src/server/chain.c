@@ -37,6 +37,7 @@ const char *chain_beside(const char *dir, const char *suffix)
 	return path;
 }
 
+/* A file that is not as we write it counts as no chain: the numbers become words of scancel's command line. */
 void chain_read(const char *dir, struct chain *chain)
 {
 	struct js_buf file = {0};

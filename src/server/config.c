@@ -107,6 +107,7 @@ static const char fixed[] = "skip-name-resolve\n"
 			    "table_open_cache=2000\n"
 			    "table_open_cache_instances=4\n";
 
+/* The options that later starts use again stand in comments above the first group, where servers don't look. */
 int config_write(struct server *s, const struct server_kept *kept)
 {
 	const struct js_layout *layout = &s->layout;
@@ -179,6 +180,8 @@ void config_add_account(struct js_buf *t, const char *user, const char *password
 	js_buf_printf(t, "ALTER USER '%s'@'%%' IDENTIFIED BY '%s' REQUIRE SSL%s;\n", user, password, limit);
 }
 
+/* MySQL's root gets a new password at each start, and MariaDB's logs in by the socket: so nothing but root.cnf, which
+ * only the server's owner can read, opens that account. */
 int config_write_init(struct server *s)
 {
 	char root[SERVER_PASSWORD];
@@ -219,6 +222,7 @@ static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 		(void)snprintf(out, JS_LAYOUT_PATH, "%.*s-ca.pem", (int)(len - suffix), client_file);
 }
 
+/* An empty file may be replaced: it can't be anybody's configuration. */
 int config_check_client(const char *path, struct jobstack_error *error)
 {
 	char copy[JS_LAYOUT_PATH], *dir;
@@ -237,6 +241,8 @@ int config_check_client(const char *path, struct jobstack_error *error)
 		"%s exists and was not written by jobstack server: move it away, or give another --client-file", path);
 }
 
+/* Several hosts may see the client's file, but only one the directory; so that it is named there does not mean that it
+ * exists here. */
 int config_server_of(const char *client_file, const char **data)
 {
 	static struct js_layout layout;
@@ -254,6 +260,7 @@ int config_server_of(const char *client_file, const char **data)
 	return status;
 }
 
+/* The password tells servers apart: each directory has its own. */
 int config_names_other(const struct server *s, char *where, size_t size)
 {
 	char had[SERVER_PASSWORD] = "", host[256] = "", port[16] = "";
@@ -289,6 +296,7 @@ static int refresh_file(const char *path, mode_t mode, struct js_buf *text, stru
 	return 0;
 }
 
+/* The certificate is written first, so that the option file never names one that is not there. */
 int config_write_client(struct server *s, const char *path, const char *user, const char *password)
 {
 	int owns = strcmp(user, "jobstack") == 0;

@@ -261,6 +261,8 @@ static void restore_replaced(struct database *p, const char *kept)
 			 p->cli->defaults_file != NULL ? p->cli->defaults_file : "");
 }
 
+/* The order: the whole file is checked before anything is touched; what the database has is backed up; then the
+ * restore, which marks the database as half filled until its end; then a check of every stack. */
 int verb_restore(struct server *s)
 {
 	struct cli *cli = &s->cli;
@@ -355,6 +357,8 @@ static int fill_other(struct database *from, struct database *to, const char *ke
 	return status;
 }
 
+/* If an earlier move was killed, its mark (MOVING) on the old database is removed first, since this call begins anew.
+ */
 int verb_move(struct server *s)
 {
 	struct cli *cli = &s->cli, other = *cli;

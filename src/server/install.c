@@ -93,6 +93,7 @@ static int run_installer(struct server *s, const char *dir)
 	return status;
 }
 
+/* Under the directory's lock no other start can be making data, so what is left of them is swept away. */
 int server_install(struct server *s)
 {
 	struct stat st;
@@ -145,6 +146,8 @@ unsigned server_data_version(const struct server *s, char text[64])
 	return major * 100 + minor;
 }
 
+/* A server that is older than its data would damage them or not start; a newer one would change them so that there is
+ * no way back, so that needs a copy (`upgrade`). */
 int server_data_check(struct server *s)
 {
 	const struct js_program *program = &s->program;

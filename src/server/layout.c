@@ -159,6 +159,7 @@ static int try_access(const void *dir)
 	return access(dir, X_OK | W_OK) == 0 ? 0 : 1;
 }
 
+/* The lock is made before the other files: it is the sign by which the next call knows the directory. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;

@@ -125,6 +125,8 @@ static int begin_run(struct server *s)
 	return 0;
 }
 
+/* In a job of a chain: waits until the job before has ended completely, starts the server, submits the next job only
+ * when this server can be used, and decides after the end whether that job may start. */
 static int verb_run(struct server *s)
 {
 	int status, end = 0, is_job = s->successor.n > 0;
@@ -152,6 +154,7 @@ static int verb_run(struct server *s)
 	return status;
 }
 
+/* A chain is stopped first, or its next job would start the server again. */
 static int verb_stop(struct server *s)
 {
 	int status, chain;

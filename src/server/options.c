@@ -21,6 +21,9 @@ static const char *default_data_directory(void)
 	return path[0] == '/' ? path : NULL;
 }
 
+/* Which server is meant: that of --data; else the one that the client's option file names; else the default
+ * directory's.  If that file names a directory which this host does not have, the user is told which one is used
+ * instead. */
 int options_paths(struct server *s)
 {
 	static char client_file[JS_LAYOUT_PATH];

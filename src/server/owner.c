@@ -64,6 +64,8 @@ static const struct field {
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 #define NEEDED (FIELDS - 2) /* the last two are only in records of a server in a Slurm job */
 
+/* Reads one line into its member.  A value that does not fit is refused, not cut: the record decides whether a server
+ * may start. */
 static int parse_field(const char *text, const struct field *f, struct js_owner *o)
 {
 	char value[JS_LAYOUT_PATH], *at = (char *)o + f->at;

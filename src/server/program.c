@@ -218,6 +218,8 @@ static int ask_version(const struct js_who *who, struct js_program *program, str
 	return status;
 }
 
+/* A name without a slash is searched for, as a shell does.  The program is run before it is trusted: only its own words
+ * tell MariaDB from MySQL, and which version it is. */
 int js_program_find(const char *given, const struct js_who *who, struct js_program *program,
 		    struct jobstack_error *error)
 {

@@ -188,6 +188,8 @@ static const char *enter_server(const void *arg)
 	return js_who_enter(&s->who, NULL);
 }
 
+/* The child writes the record itself (enter_server), before it becomes the server: between fork and exec nobody else
+ * knows of it. */
 static int launch_server(struct server *s)
 {
 	char defaults[JS_LAYOUT_PATH + 32];

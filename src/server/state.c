@@ -82,6 +82,7 @@ static int fail_old_data(struct server *s)
 	return CLI_NO;
 }
 
+/* The usual remedy for an unreachable database is to start a server, which is what has just failed. */
 int server_fail(struct server *s)
 {
 	struct cli *cli = &s->cli;

@@ -134,6 +134,7 @@ int server_ended(struct server *s, int end)
 	return server_failed(s, what);
 }
 
+/* A second signal changes nothing: the server is already writing its data. */
 int server_wait(struct server *s, int now, int *status)
 {
 	int64_t since = 0;

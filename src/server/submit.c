@@ -253,6 +253,8 @@ static int print_server_job(struct request *r, const char *job)
 	return CLI_YES;
 }
 
+/* The job looks for its number in the file of the chain, and waits for it there for a while: sbatch tells the number
+ * only when the job exists, so the job may be quicker than we are. */
 static int submit_server(struct request *r, const struct cli_words *call, const struct js_buf *text)
 {
 	char number[32];

@@ -174,6 +174,8 @@ static int upgrade_data(struct server *s, const char *kept, const char *text)
 	return status;
 }
 
+/* If the data are of this version already, an earlier upgrade may have been stopped before its last step: then the
+ * server is started, and only its system tables are upgraded. */
 int verb_upgrade(struct server *s)
 {
 	char text[64], name[80], kept[JS_LAYOUT_PATH], bind[sizeof(s->owner.bind)];

@@ -107,6 +107,7 @@ static void set_text_value(struct show_value *v, const char *text)
 	v->text = (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
 }
 
+/* A negative number means unknown for all kinds of numbers, as in the library's structs. */
 void show_field_value(const struct show_field *f, const struct jobstack_item *item, struct show_value *v)
 {
 	const void *at = (const char *)item + f->at;

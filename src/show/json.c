@@ -102,6 +102,7 @@ const char *show_get_text(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
+/* The text views show what the JSON has, so bytes that are in it as base64 are decoded again. */
 void show_get_name(const json_t *object, const char *key, struct js_buf *out)
 {
 	const json_t *text = json_object_get(object, key);
@@ -128,6 +129,7 @@ void show_get_name(const json_t *object, const char *key, struct js_buf *out)
 	js_buf_free(&bytes);
 }
 
+/* Fails once for all calls since the last line that had no memory. */
 int show_json_line(json_t *object, struct js_buf *out)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */

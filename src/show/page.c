@@ -105,6 +105,7 @@ void show_page_add(struct js_buf *page, json_t *report, size_t more)
 		json_decref(brief);
 }
 
+/* The reports were gathered before; the head of the page, and the findings, now come in front of them. */
 void show_page_end(struct js_buf *page, json_t *findings, unsigned reload_s)
 {
 	struct js_buf reports = *page;

@@ -73,6 +73,7 @@ static int is_utf8(const char *text, size_t len)
 	return 1;
 }
 
+/* Copies runs of plain bytes at once, which nearly all are. */
 static void add_json_text(struct js_buf *out, const char *text, size_t len)
 {
 	size_t from = 0;

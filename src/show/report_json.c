@@ -340,6 +340,7 @@ static const char *why_nothing(const struct figures_report *r, int some)
 					: "nothing has run yet";
 }
 
+/* All members in the order in which the views show them; docs/DATA.md describes each. */
 json_t *show_report_json(const struct figures_report *r)
 {
 	const struct figures_tally *t = r->tally;

@@ -132,6 +132,7 @@ void show_fit(struct js_buf *out, const char *text, unsigned columns)
 	}
 }
 
+/* A word takes the blanks before it along, unless it begins a new line; such a line is indented by two. */
 void show_wrap(struct js_buf *out, const char *text, unsigned columns)
 {
 	unsigned used = 0, width;

@@ -17,6 +17,8 @@ static void add_second(struct js_buf *out, const char *time)
 	js_buf_printf(out, "%.10s %.8s", time, time + 11);
 }
 
+/* What the user has named (a commit, --code-version) says more than the time of a file; among files the newest one
+ * changed last. */
 void show_version_short(struct js_buf *out, const char *text)
 {
 	struct js_program_line line, newest = {.text = NULL};

@@ -171,6 +171,7 @@ static void *feed_thread(void *arg)
 	return arg;
 }
 
+/* The new thread inherits a mask that blocks all signals, so they interrupt the terminal's thread. */
 int feed_begin(const struct feed_want *want)
 {
 	sigset_t all, old;
@@ -195,6 +196,7 @@ void feed_want(const struct feed_want *want)
 	(void)pthread_mutex_unlock(&feed.lock);
 }
 
+/* A question that has no answer yet counts as silence, too: a hanging connection reports no error. */
 struct feed_picture *feed_take(struct jobstack_error *trouble, int64_t *silent_us)
 {
 	const int64_t now = js_clock_mono_us();

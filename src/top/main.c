@@ -274,6 +274,7 @@ static void move_choice(struct ui *u, int64_t by)
 	u->at[u->want.view] = (size_t)(to < 0 ? 0 : to > last && last >= 0 ? last : to);
 }
 
+/* Keys that work in every view; all others are for the chosen line, or for the view as a whole. */
 static void handle_key(struct ui *u, int key)
 {
 	u->said[0] = '\0';

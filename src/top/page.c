@@ -89,6 +89,7 @@ static void add_history(struct js_buf *out, const struct feed_picture *picture, 
 		      show_rate((double)most * picture->each * 1e6 / (double)t.step_us, " files").text);
 }
 
+/* Each table is rendered and turned into lines by itself, since only so it is known which line shows which row. */
 static void add_stack(struct page *p, const struct feed_picture *picture, const char *filter,
 		      const struct show_page *page)
 {

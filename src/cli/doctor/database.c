@@ -322,6 +322,7 @@ static void print_stack_reason(void *ctx, const struct cli_reason *why)
 	doctor_warn_if(why->remedy != NULL, d, "stack", why->remedy, "%s: %s", why->stack, why->text);
 }
 
+/* Checks the stack of -s: whether it is open, and whether workers that start here would find its relative names. */
 static void examine_stack(struct doctor *d)
 {
 	struct figures_stack s = {.cwd = {0}};
@@ -344,6 +345,7 @@ static void examine_stack(struct doctor *d)
 	figures_stack_free(&s);
 }
 
+/* Called for each attempt in order, so that the line of the last one stays. */
 static int copy_worker_line(void *ctx, const struct jobstack_item *item)
 {
 	struct cli_words *line = ctx;
@@ -381,6 +383,7 @@ static void check_results(struct doctor *d)
 	js_buf_free(&said);
 }
 
+/* On a compute node only what may differ there is checked: the connection, versions, rights and clocks. */
 void doctor_database(struct doctor *d)
 {
 	if (connect_to_database(d) != 0)

@@ -60,6 +60,8 @@ static void add_srun_words(struct doctor *d, struct cli_words *words)
 		cli_words_format(words, "--defaults-file=%s", path);
 }
 
+/* Runs the same checks on a compute node, and repeats what they print.  If no line comes back, srun itself, or a
+ * missing program, is the finding. */
 static void check_under_srun(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

@@ -17,6 +17,7 @@
 const char *const doctor_word[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "FAIL"};
 _Static_assert(sizeof(doctor_word) / sizeof(doctor_word[0]) == DOCTOR_LEVELS, "a word for each level");
 
+/* Each line is flushed: the next check may take long, and a doctor that srun has started is read line by line. */
 void doctor_print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text,
 		  const char *remedy)
 {

@@ -79,6 +79,8 @@ static void check_worker_program(struct doctor *d)
 	js_buf_free(&out);
 }
 
+/* The server's data directory can't be entered by others, so the search goes up until a directory can be looked at.  A
+ * file system may also run out of inodes. */
 void doctor_disk(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy)
 {
 	char dir[PATH_MAX], *slash;

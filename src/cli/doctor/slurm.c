@@ -100,6 +100,8 @@ static void check_partitions(struct doctor *d, char *text)
 		doctor_fail(d, "partition", "wait, or ask your admin", "no partition is up");
 }
 
+/* The first question decides whether the others make sense: a controller that does not answer would let each of them
+ * wait until its time is up. */
 void doctor_slurm(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;

@@ -233,6 +233,8 @@ static int judge_stack(struct submit *s)
 	return CLI_GO_ON;
 }
 
+/* A later round runs in a job, unattended.  What a person would try again must be tried again here: a database that is
+ * away only leads to another look, in the hope that it comes back within the two weeks. */
 int submit_later_round(struct submit *s)
 {
 	struct cli *cli = s->cli;

@@ -334,6 +334,7 @@ int submit_followup(struct submit *s, const char *after, const char *begin)
 	return status;
 }
 
+/* Slurm can mail from anywhere in the cluster, but only its own words, in which the job's name is ours. */
 int submit_mail_job(struct submit *s, const char *subject)
 {
 	struct cli_words options = {0};

@@ -357,6 +357,7 @@ static void print_jobs(const struct submit *s, const char *what, char separator)
 	(void)putchar('\n');
 }
 
+/* Prints the jobs.  A later round prints less: its output is a log that nobody types commands from. */
 static int print_submitted(struct submit *s)
 {
 	char copy[sizeof(s->answered)], *rest = copy, *job;
@@ -457,6 +458,8 @@ static int first_round(struct submit *s)
 	return CLI_GO_ON;
 }
 
+/* With --again the options of the last call are read first, so what was read of this call's is dropped, and read again
+ * behind them. */
 static int check_submit(struct cli *cli)
 {
 	struct submit *s = &submit;
