@@ -28,27 +28,26 @@ static const char *const heading[] = {
 };
 
 /* Becomes jobstack-server, the program beside this one. */
-static int run_server(struct cli *cli)
+static int run_server(struct cli *cli, char **argv)
 {
 	static const struct js_opts opts = {.command = "jobstack server"};
 	char program[PATH_MAX + 20];
 
 	(void)snprintf(program, sizeof(program), "%s/" CLI_SERVER_PROGRAM, js_child_program_dir());
 	cli->opts = &opts;
-	cli->argv[0] = program;
-	(void)execv(program, cli->argv);
+	argv[0] = program;
+	(void)execv(program, argv);
 	cli_tell(cli, "%s can't be run (%s): install it beside jobstack", program, strerror(errno));
 	return CLI_USAGE;
 }
 
-static const struct cli_frame server = {.flags = CLI_SORTS, .run = run_server};
 static const struct {
 	const char *name;
-	const struct cli_frame *frame;
-	enum group group; /* commands of one group stand together */
+	const struct cli_frame *frame; /* NULL: it is a program of its own, jobstack-server */
+	enum group group;	       /* commands of one group stand together */
 	const char *does;
 } command[] = {
-	{"server", &server, START, "run a private MariaDB server"},
+	{"server", NULL, START, "run a private MariaDB server"},
 	{"init", &cli_init, START, "create or upgrade the schema in the database"},
 	{"doctor", &cli_doctor, START, "check everything that a run needs"},
 	{"push", &cli_push, START, "add files to a stack"},
@@ -129,7 +128,8 @@ static int run_command(struct cli *cli, const char *name, int argc, char **argv)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(name, command[i].name) == 0)
-			return cli_main(command[i].frame, argc, argv);
+			return command[i].frame == NULL ? run_server(cli, argv)
+							: cli_main(command[i].frame, argc, argv);
 	return fail_unknown(cli, name);
 }
 

@@ -204,10 +204,6 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv)
 	static struct cli cli;
 	int status;
 
-	cli.argc = argc;
-	cli.argv = argv;
-	if ((frame->flags & CLI_SORTS) != 0)
-		return frame->run(&cli);
 	status = cli_parse(&cli, frame->opts, argc, argv, frame->too_many);
 	if (status != CLI_GO_ON)
 		return status;

@@ -111,7 +111,6 @@ enum {
 	CLI_CATCHES = 1, /* cli_stop is set by signals; else they end the process */
 	CLI_DIES = 2,	 /* the same, and in the end the process dies by the signal that came */
 	CLI_OFFLINE = 4, /* RUN connects itself, if at all */
-	CLI_SORTS = 8,	 /* RUN gets argc and argv, and does all the rest itself */
 	CLI_NAMED = 32,	 /* the stack may not be "@", the newest one: what is lost must be named */
 	CLI_LOOKS = 64,	 /* where no stack is named and none is called "default", it looks at the newest of this user */
 	CLI_CHANGES = 128, /* the same, but it changes the only one, and refuses if there are several */

@@ -46,7 +46,7 @@ static int print_server_tables(void)
 int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame, int with_server)
 {
 	(void)printf("command\t%s\t%s\n", name, does);
-	if (frame->opts != NULL)
+	if (frame != NULL)
 		return cli_spec_table(frame->opts);
 	return with_server ? print_server_tables() : CLI_YES;
 }

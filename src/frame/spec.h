@@ -9,8 +9,8 @@
 /* Prints the table OPTS.  An exit status. */
 int cli_spec_table(const struct js_opts *opts);
 
-/* Prints the command NAME, which DOES something, with its table.  WITH_SERVER: or with those that its program prints,
- * if it is one.  An exit status. */
+/* Prints the command NAME, which DOES something, with its table.  FRAME NULL: it is a program of its own, whose tables
+ * are printed if WITH_SERVER.  An exit status. */
 int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame, int with_server);
 
 /* Prints jobstack-worker's.  An exit status. */
