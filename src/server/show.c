@@ -2,7 +2,6 @@
  *
  * The server as text and as JSON.
  */
-#include "base/utf8.h"
 #include "server/chain.h"
 #include "show/amount.h"
 #include "show/json.h"
@@ -18,17 +17,10 @@ static const char *const state_word[] = {[JS_OWNER_STOPPED] = "stopped",
 					 [JS_OWNER_ELSEWHERE] = "elsewhere"};
 _Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_OWNER_STATES, "a word for each state");
 
-/* Returns a path as JSON, with '?' for bytes that are not UTF-8; null if it is empty. */
-static json_t *path_json(const char *string)
+/* A member with a text that is null if it is empty: what is not known of a server is "". */
+static struct show_member text_member(const char *key, const char *text)
 {
-	char text[JS_LAYOUT_PATH];
-	json_t *value = *string == '\0' ? json_null() : json_string(string);
-
-	if (value != NULL)
-		return value;
-	(void)snprintf(text, sizeof(text), "%s", string);
-	js_utf8_clean(text);
-	return json_string(text);
+	return show_text_member(key, *text == '\0' ? NULL : text);
 }
 
 int server_print_json(const struct server *s)
@@ -44,13 +36,12 @@ int server_print_json(const struct server *s)
 	if (stat(s->layout.data, &st) == 0)
 		(void)js_who_numbered(st.st_uid, &who, NULL);
 	return CLI_PRINT(KEY_TEXT("state", state_word[s->state]), KEY_FLAG("running", s->state == JS_OWNER_ANSWERS),
-			 KEY_JSON("host", path_json(o->host)), KEY_INT("pid", o->pid, o->pid > 0),
-			 KEY_JSON("bind", path_json(o->bind)), KEY_INT("port", o->port, o->port > 0),
-			 KEY_JSON("data", path_json(s->layout.dir)), KEY_JSON("client_file", path_json(o->client_file)),
-			 KEY_JSON("log", path_json(s->layout.log)), KEY_JSON("program", path_json(o->program)),
-			 KEY_JSON("version", path_json(o->version)), KEY_JSON("user", path_json(who.name)),
-			 KEY_TIME("started", o->began_us > 0 ? o->began_us : -1), KEY_SPAN("uptime_seconds", up_us),
-			 KEY_JSON("job", path_json(o->job)), KEY_JSON("jobs", path_json(chain.jobs)),
+			 text_member("host", o->host), KEY_INT("pid", o->pid, o->pid > 0), text_member("bind", o->bind),
+			 KEY_INT("port", o->port, o->port > 0), text_member("data", s->layout.dir),
+			 text_member("client_file", o->client_file), text_member("log", s->layout.log),
+			 text_member("program", o->program), text_member("version", o->version),
+			 text_member("user", who.name), KEY_TIME("started", o->began_us > 0 ? o->began_us : -1),
+			 KEY_SPAN("uptime_seconds", up_us), text_member("job", o->job), text_member("jobs", chain.jobs),
 			 KEY_COUNT("bytes", js_layout_size(s->layout.dir)));
 }
 
