@@ -167,8 +167,7 @@ void config_read_kept(const struct js_layout *layout, struct server_kept *kept)
 		if (js_owner_value(t.data, BIND, kept->bind, sizeof(kept->bind)) != 0)
 			kept->bind[0] = '\0';
 		kept->memory = read_number(t.data, MEMORY, SERVER_MEMORY_MIN, UINT64_MAX);
-		/* earlier versions wrote no PORT, but the port of the last start is among the server's own settings */
-		kept->port = read_number(t.data, strstr(t.data, "\n" PORT "=") != NULL ? PORT : "port", 1, 65535);
+		kept->port = read_number(t.data, PORT, 1, 65535);
 	}
 	js_buf_free(&t);
 }
