@@ -137,8 +137,10 @@ static int write_lines(struct cli_archive *a, int sync)
 	return 0;
 }
 
-int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
+int cli_archive_add(void *archive, const struct jobstack_item *item)
 {
+	struct cli_archive *a = archive;
+
 	js_buf_char(&a->lines, '{');
 	show_json_member(&a->lines, "stack", a->cli->stack, strlen(a->cli->stack));
 	js_buf_char(&a->lines, ',');
@@ -147,8 +149,10 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 	return a->lines.failed || a->lines.len >= WRITE_AT ? write_lines(a, 0) : 0;
 }
 
-int cli_archive_sync(struct cli_archive *a)
+int cli_archive_sync(void *archive)
 {
+	struct cli_archive *a = archive;
+
 	return a->lines.len + (size_t)a->written == 0 && !a->lines.failed ? 0 : write_lines(a, 1);
 }
 

@@ -26,9 +26,9 @@ struct cli_archive {
  * cli_archive_end in any case. */
 int cli_archive_begin(struct cli_archive *archive, const struct cli *cli, const char *path);
 
-/* Adds an attempt.  cli_archive_sync syncs all that was added to the disk.  Not 0: that failed, which was printed, and
- * the file is as it was after the last sync. */
-int cli_archive_add(struct cli_archive *archive, const struct jobstack_item *item);
-int cli_archive_sync(struct cli_archive *archive);
+/* For jobstack_prune, with a struct cli_archive as CTX.  Adds an attempt.  cli_archive_sync syncs all that was added to
+ * the disk.  Not 0: that failed, which was printed, and the file is as it was after the last sync. */
+int cli_archive_add(void *archive, const struct jobstack_item *item);
+int cli_archive_sync(void *archive);
 
 void cli_archive_end(struct cli_archive *archive);

@@ -47,18 +47,6 @@ static int check_prune(struct cli *cli)
 	return older_us >= 0 ? 0 : cli_usage(cli, "--older-than is required: it says what may be pruned");
 }
 
-static int archive_item(void *ctx, const struct jobstack_item *item)
-{
-	(void)ctx;
-	return cli_archive_add(&archive, item);
-}
-
-static int sync_archive(void *ctx)
-{
-	(void)ctx;
-	return cli_archive_sync(&archive);
-}
-
 static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 {
 	(void)ctx;
@@ -137,8 +125,9 @@ static int prune_stack(struct cli *cli)
 	options.progress = show_pruned;
 	JS_TRY(confirm_prune(cli));
 	if (archives) {
-		options.item = archive_item;
-		options.keep = sync_archive;
+		options.item = cli_archive_add;
+		options.keep = cli_archive_sync;
+		options.ctx = &archive;
 	}
 	status = archives ? cli_archive_begin(&archive, cli, path) : 0;
 	if (status == 0) {

@@ -171,26 +171,21 @@ static int watch_silent(struct cli_recovery *r, const struct js_observer_options
 	return status;
 }
 
-struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run)
-{
-	return (struct js_observer_options){.tell = tell,
-					    .tell_ctx = ctx,
-					    .stop = &cli_stop,
-					    .module_dir = getenv("JOBSTACK_MODULE_DIR"),
-					    .cluster = getenv("SLURM_CLUSTER_NAME"),
-					    .dry_run = dry_run};
-}
-
 int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 {
-	struct js_observer_options options = cli_watch_options(note_case, r, r->dry_run);
+	const struct js_observer_options options = {.tell = note_case,
+						    .tell_ctx = r,
+						    .log = log_line,
+						    .log_ctx = cli,
+						    .stop = &cli_stop,
+						    .module_dir = getenv("JOBSTACK_MODULE_DIR"),
+						    .cluster = getenv("SLURM_CLUSTER_NAME"),
+						    .all = 1,
+						    .dry_run = r->dry_run};
 	struct js_observer_result result;
 	int status;
 
 	r->cli = cli;
-	options.log = log_line;
-	options.log_ctx = cli;
-	options.all = 1;
 	status = report_failed_recovery(r, js_observer_confirm(cli->handle, cli->stack, &options, &result, &cli->error),
 					&result);
 	if (status == 0 && r->longest_us > 0)

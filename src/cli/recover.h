@@ -34,6 +34,3 @@ struct cli_recovery {
  * silent, if a minute does or WAIT says so.  Prints what it did, and which suspects are left.  Returns 0, or a
  * JOBSTACK_E code with cli->error filled. */
 int cli_recover_dead(struct cli *cli, struct cli_recovery *recovery);
-
-/* Options for js_observer_confirm, by our environment: TELL is called with CTX. */
-struct js_observer_options cli_watch_options(js_observer_case_fn *tell, void *ctx, int dry_run);

@@ -30,12 +30,6 @@ static struct {
 	int why, exit_code;
 } request;
 
-/* The stack that is wanted, or NULL for all. */
-static const char *wanted_stack(const struct cli *cli)
-{
-	return cli->stack_given ? cli->stack : NULL;
-}
-
 /* Returns whether one stack is shown in detail. */
 static int is_detail(const struct cli *cli)
 {
@@ -49,7 +43,7 @@ static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 	int status = 0;
 
 	if (cli->stacks_n < 2) {
-		JS_TRY(figures_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error));
+		JS_TRY(figures_snapshot_read(cli->handle, cli->stack_given ? cli->stack : NULL, l, &cli->error));
 		if (l->idle.alone && !request.why)
 			cli_idle_ask(cli, l->seen[0].stack.name, &l->idle);
 		return request.why ? figures_snapshot_steps(cli->handle, l, &cli->error) : 0;

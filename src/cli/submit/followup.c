@@ -239,7 +239,7 @@ int submit_later_round(struct submit *s)
 {
 	struct cli *cli = s->cli;
 	char begin[32];
-	int status;
+	int status, minutes;
 
 	cli->connect_us = s->chain.later > 0 ? REACH_AGAIN_US : REACH_US;
 	status = cli_connect(cli, cli->connect_us);
@@ -255,9 +255,9 @@ int submit_later_round(struct submit *s)
 		mail_end(s, cli->error.text);
 	if (status != LOOK_LATER)
 		return status;
-	(void)snprintf(begin, sizeof(begin), "now+%dminutes", s->chain.later <= SOON_ROUNDS ? 15 : 60);
-	cli_say(cli, "the stack can't be checked yet: trying again in %s minutes",
-		s->chain.later <= SOON_ROUNDS ? "15" : "60");
+	minutes = s->chain.later <= SOON_ROUNDS ? 15 : 60;
+	(void)snprintf(begin, sizeof(begin), "now+%dminutes", minutes);
+	cli_say(cli, "the stack can't be checked yet: trying again in %d minutes", minutes);
 	status = submit_followup(s, "", begin);
 	if (status != CLI_YES)
 		submit_broke(s);
