@@ -361,7 +361,8 @@ static int remove_hidden(const struct figures_share *share, struct figures_repor
 }
 
 /* One pass over the attempts; everything else is a query of its own, of constant length.  Why nobody works is not part
- * of a shared report, since its log names a path. */
+ * of a shared report, since it
+ * quotes a log and a reason. */
 int figures_report_read(struct jobstack *handle, const char *name, struct figures_report *r,
 			figures_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {

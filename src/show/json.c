@@ -70,11 +70,6 @@ void show_set(json_t *object, const struct show_member *m)
 	}
 }
 
-void show_json_fail(void)
-{
-	failed = 1;
-}
-
 void show_append(json_t *list, json_t *json)
 {
 	failed |= json_array_append_new(list, json);

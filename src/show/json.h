@@ -69,9 +69,6 @@ const char *show_get_text(const json_t *object, const char *key);
 /* Appends the text that KEY_BYTES has set, as show_safe shows it; nothing if it is null or missing. */
 void show_get_name(const json_t *object, const char *key, struct js_buf *out);
 
-/* Makes the next show_json_line fail, for memory that ran out elsewhere. */
-void show_json_fail(void);
-
 /* Appends OBJECT as a line, and frees it.  Not 0 if OBJECT is NULL, or if memory has run out since the last line. */
 int show_json_line(json_t *object, struct js_buf *out);
 

@@ -201,11 +201,6 @@ static void add_policy_lines(const struct show_page *d, const struct figures_see
 	}
 }
 
-static void add_ago_cell(struct show_table *t, enum show_colour colour, int64_t us)
-{
-	show_table_printf(t, colour, us < 0 ? "-" : "%s ago", show_rough(us).text);
-}
-
 void show_failures_rows(const json_t *failures, const struct show_page *page)
 {
 	static const struct show_row_column columns[] = {
@@ -274,8 +269,8 @@ void show_longest_table(const struct figures_snapshot *l, const struct show_page
 
 		show_table_cell(&t, SHOW_PLAIN, show_duration(one->us).text);
 		show_table_count(&t, SHOW_PLAIN, one->entry);
-		show_table_name(&t, one->node, strlen(one->node), "");
-		show_table_name(&t, one->datapath.data, one->datapath.len, "");
+		show_table_name(&t, one->node, strlen(one->node));
+		show_table_name(&t, one->datapath.data, one->datapath.len);
 	}
 	show_table_write(&t, page, 2);
 }
@@ -301,15 +296,16 @@ static void add_worker_row(struct show_table *t, const struct jobstack_worker_ro
 
 	format_job(w, job);
 	show_table_count(t, SHOW_PLAIN, w->worker);
-	show_table_name(t, place, strlen(place), "");
+	show_table_name(t, place, strlen(place));
 	show_table_count(t, SHOW_PLAIN, w->pid);
-	show_table_name(t, job, strlen(job), "");
+	show_table_name(t, job, strlen(job));
 	show_table_count(t, SHOW_PLAIN, w->slots);
 	show_table_count(t, SHOW_PLAIN, busy);
 	show_table_count(t, SHOW_PLAIN, w->done);
 	show_table_count(t, w->dead > 0 ? SHOW_RED : SHOW_PLAIN, w->dead);
 	show_table_cell(t, SHOW_PLAIN, show_duration(w->age_us < 0 ? 0 : w->age_us).text);
-	add_ago_cell(t, over ? SHOW_YELLOW : SHOW_PLAIN, w->silent_us < 0 ? 0 : w->silent_us);
+	show_table_printf(t, over ? SHOW_YELLOW : SHOW_PLAIN, "%s ago",
+			  show_rough(w->silent_us < 0 ? 0 : w->silent_us).text);
 	show_table_cell(t, SHOW_PLAIN, show_duration(w->lease_us).text);
 	show_table_printf(t, SHOW_YELLOW, "%s%s%s", over ? "lease expired" : "", over && w->by_script ? ", " : "",
 			  w->by_script ? "jobstack pop" : "");

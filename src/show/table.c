@@ -43,12 +43,12 @@ void show_table_count(struct show_table *t, enum show_colour colour, uint64_t n)
 	show_table_printf(t, colour, "%" PRIu64, n);
 }
 
-void show_table_name(struct show_table *t, const char *data, size_t len, const char *none)
+void show_table_name(struct show_table *t, const char *data, size_t len)
 {
 	struct js_buf safe = {0};
 
 	show_safe(&safe, data != NULL ? data : "", len);
-	show_table_cell(t, SHOW_PLAIN, safe.len > 0 ? safe.data : none);
+	show_table_cell(t, SHOW_PLAIN, safe.len > 0 ? safe.data : "");
 	t->text.failed |= safe.failed;
 	js_buf_free(&safe);
 }

@@ -37,8 +37,8 @@ void show_table_printf(struct show_table *table, enum show_colour colour, const 
 
 void show_table_count(struct show_table *table, enum show_colour colour, uint64_t n);
 
-/* Adds a cell with DATA, escaped by show_safe; with NONE if DATA is empty. */
-void show_table_name(struct show_table *table, const char *data, size_t len, const char *none);
+/* Adds a cell with DATA, escaped by show_safe. */
+void show_table_name(struct show_table *table, const char *data, size_t len);
 
 /* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS, and bars in UTF8. */
 struct show_page {

@@ -45,8 +45,8 @@ int show_colours(FILE *to)
 
 void show_paint(struct js_buf *out, int on, enum show_colour colour, const char *text)
 {
-	static const char *const code[] = {[SHOW_PLAIN] = "0",	[SHOW_BOLD] = "1",    [SHOW_RED] = "31",
-					   [SHOW_GREEN] = "32", [SHOW_YELLOW] = "33", [SHOW_FAINT] = "2"};
+	static const char *const code[] = {
+		[SHOW_PLAIN] = "0", [SHOW_BOLD] = "1", [SHOW_RED] = "31", [SHOW_GREEN] = "32", [SHOW_YELLOW] = "33"};
 
 	if (on && colour != SHOW_PLAIN)
 		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);

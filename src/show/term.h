@@ -14,7 +14,7 @@ unsigned show_columns(FILE *to);
 /* Whether TO may get colour: a terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
 int show_colours(FILE *to);
 
-enum show_colour { SHOW_PLAIN, SHOW_BOLD, SHOW_RED, SHOW_GREEN, SHOW_YELLOW, SHOW_FAINT };
+enum show_colour { SHOW_PLAIN, SHOW_BOLD, SHOW_RED, SHOW_GREEN, SHOW_YELLOW };
 
 /* Appends TEXT in a colour, if ON. */
 void show_paint(struct js_buf *out, int on, enum show_colour colour, const char *text);
