@@ -17,10 +17,11 @@ struct cli_change {
 	const char *to;	      /* the other stack, for a move; else NULL */
 	const char *matching; /* "requeueable" */
 	const char *hint;     /* behind the advice if no entry is in these states; or "" */
-	/* Of entries in these states it asks whether to "run 5 done entries of the stack ... again". */
+	/* If the change concerns entries in these states, the user is asked first: ASK[0] "5" ASK[1] "entries of the
+	 * stack ..." ASK[2], such as "run 5 done entries of the stack ... again". */
 	unsigned asks;
 	const char *ask[3];
-	/* What is counted besides: its key in JSON, and its words. */
+	/* What is counted besides: its key in JSON, its words, and how many there are. */
 	const char *other, *other_as;
 	uint64_t others;
 	uint64_t settled; /* named entries that are as they should be: they are not refused */

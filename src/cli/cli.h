@@ -30,7 +30,7 @@ void cli_say_failed(struct cli *cli, uint64_t dead);
  * all of them; 1: not all; negative: the error is in cli->error. */
 int cli_check_logs(struct cli *cli, const char *dir);
 
-/* Whether the worker is a process of this host that has not ended. */
+/* Returns whether the worker is a process of this host that has not ended. */
 int cli_is_here(const struct jobstack_worker_row *worker);
 
 /* Sets the state of cli->stack, and prints that it is so NOW, or was ALREADY.  NOTE says why, or is NULL.  Returns the

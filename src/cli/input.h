@@ -45,10 +45,11 @@ struct cli_input {
  */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 
-/* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: the exit status, or 0 if it was not that. */
+/* If the names stopped (JOBSTACK_ESTOPPED) for what the input is, says so.  Returns the exit status; 0 if it was not
+ * that. */
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed);
 
-/* What of the input was skipped or dropped, if anything. */
+/* Says what of the input was skipped or dropped, if anything. */
 void cli_input_say_skipped(const struct cli *cli, const struct cli_input *input);
 
 /* A jobstack_next_fn over a struct cli_input.  Tells of bad names, and leaves them out.  Stops (negative) at cli_stop,

@@ -34,9 +34,10 @@ int cli_numbers_list(struct cli *cli, const struct jobstack_filter *f, struct cl
 int cli_look_at_entry(struct cli *cli, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      const unsigned *seen);
 
-/* Which popped entry and attempt close and renew are about: cli->words and --attempt's argument (or NULL).
- * Without a word $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if it is the
- * entry of $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, with the reason printed. */
+/* Finds the popped entry and attempt that close and renew are about, by cli->words and --attempt's argument (or NULL).
+ * Without a word these are $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if
+ * it is the entry of $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, with the reason
+ * printed. */
 int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_t *attempt);
 
 /* Reads "ready,dead" into JOBSTACK_IS_ bits; "all" is 0.  Returns 0, or CLI_USAGE, with the reason printed. */

@@ -27,7 +27,7 @@
 
 static const char *const verb[] = {[JOBSTACK_BY_RUN] = "run", [JOBSTACK_BY_SUBMIT] = "submit"};
 
-/* What is looked for, and what was found: nothing if LINE is empty. */
+/* The search: what is looked for, and what was found; nothing, if LINE is empty. */
 struct started {
 	int way, found;	 /* -1: any; none yet */
 	const char *dir; /* NULL: any */

@@ -83,8 +83,8 @@ static void add_suspect(struct cli_recovery *r, const struct js_observer_case *c
 	(void)snprintf(suspect->hint, sizeof(suspect->hint), "%s", c->hint != NULL ? c->hint : "");
 }
 
-/* How long silence must be watched to prove this death.  A script's pop sends no heartbeats: its lease by the server's
- * clock decides, which two looks must see. */
+/* Returns how long silence must be watched to prove this death.  A script's pop sends no heartbeats: its lease by the
+ * server's clock decides, which two looks must see. */
 static int64_t watch_us(const struct js_observer_case *c)
 {
 	return c->by_script ? SCRIPT_WATCH_US : c->lease_us;

@@ -25,6 +25,6 @@ int figures_facts_read(struct figures_facts *facts, struct jobstack *handle, con
 		       struct jobstack_error *error);
 void figures_facts_free(struct figures_facts *facts);
 
-/* The text of a fact, or NULL; and how many there are of a kind. */
+/* Return the text of a fact, or NULL; and how many facts of a kind there are. */
 const char *figures_facts_text(const struct figures_facts *facts, enum jobstack_fact_kind kind, int64_t number);
 size_t figures_facts_count(const struct figures_facts *facts, enum jobstack_fact_kind kind);

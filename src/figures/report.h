@@ -70,12 +70,12 @@ void figures_report_free(struct figures_report *report);
 /* Returns whether the stack has work left, and is not cancelled.  Then the report says "so far". */
 int figures_report_so_far(const struct figures_report *report);
 
-/* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
+/* Returns how many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
 uint64_t figures_report_workers(const struct figures_report *report);
 
-/* What to request for the next run: ADVICE for the wanted time or, if none was given, for the first of 10 min, 1 h, 8
- * h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets that time.  Returns how
- * many workers; 0: no number of workers can. */
+/* Computes what to request for the next run: RECOMMENDATION gets it for the wanted time or, if none was given, for the
+ * first of 10 min, 1 h, 8 h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets
+ * that time.  Returns how many workers; 0: no number of workers can. */
 uint64_t figures_report_request(const struct figures_report *report, struct figures_recommendation *recommendation,
 				int64_t *within_us);
 
@@ -102,8 +102,9 @@ struct figures_bar {
 #define FIGURES_BARS 28
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS]);
 
-/* How many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too long. */
+/* Returns how many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too
+ * long. */
 uint64_t figures_recommendation_workers(const struct figures_recommendation *recommendation, int64_t within_us);
 
-/* How long the work takes with so many, about. */
+/* Returns how long the work takes with so many workers, about, in microseconds. */
 int64_t figures_recommendation_takes(const struct figures_recommendation *recommendation, uint64_t workers);

@@ -19,7 +19,7 @@ enum figures_commit { FIGURES_NOTHING, FIGURES_LOG, FIGURES_BINLOG, FIGURES_REPL
 int figures_server_read(struct figures_server *server, struct jobstack *handle, struct jobstack_error *error);
 void figures_server_free(struct figures_server *server);
 
-/* The value of NAME as text or as a number; NONE: the server did not say it. */
+/* Return the value of NAME as text or as a number; NONE: the server did not say it. */
 const char *figures_server_text(const struct figures_server *server, const char *name, const char *none);
 double figures_server_number(const struct figures_server *server, const char *name, double none);
 

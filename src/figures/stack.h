@@ -46,17 +46,17 @@ void figures_stack_free(struct figures_stack *stack);
 int figures_stack_read(struct jobstack *handle, const char *name, struct figures_stack *stack,
 		       struct jobstack_error *error);
 
-/* How many entries have not ended. */
+/* Returns how many entries have not ended. */
 uint64_t figures_stack_left(const struct jobstack_status *s);
 
 /* Returns whether nothing is left, and no push is running. */
 int figures_stack_is_over(const struct jobstack_status *s);
 
-/* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
+/* Returns how much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
 double figures_stack_share(const struct jobstack_status *s);
 
 /* The same for a progress bar, with what runs and what is dead. */
 struct js_bar figures_stack_bar(const struct jobstack_status *s);
 
-/* How many entries workers hold ahead: they have not started yet. */
+/* Returns how many entries workers have claimed ahead and not started yet. */
 uint64_t figures_stack_claimed(const struct jobstack_status *s);

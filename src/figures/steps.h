@@ -16,7 +16,7 @@ struct figures_steps {
 	struct figures_server server; /* the caller frees it */
 };
 
-/* What the N workers tell.  Only if they lose a noticeable part of the time, the server is asked.  Returns 1 if nothing
- * is lost, 0, or a JOBSTACK_E code with ERROR filled. */
+/* Adds up what the N workers tell.  Only if they lose a noticeable part of the time, the server is asked.  Returns 1 if
+ * nothing is lost, 0, or a JOBSTACK_E code with ERROR filled. */
 int figures_steps_read(struct jobstack *handle, const struct jobstack_worker_row *worker, size_t n,
 		       struct figures_steps *steps, struct jobstack_error *error);

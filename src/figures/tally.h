@@ -154,24 +154,25 @@ struct figures_pass {
 int figures_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		       struct figures_pass *pass, struct jobstack_error *error);
 
-/* The smallest size in a class of sizes. */
+/* Returns the smallest size in a class of sizes. */
 double figures_size_from(unsigned class);
 
-/* The kind; -1: the bytes are not known, or less than 64 KiB, as any program reads to start. */
+/* Returns the kind; -1: the bytes are not known, or less than 64 KiB, as any program reads to start. */
 int figures_kind(int64_t read_bytes, int64_t write_bytes);
 
 /* Sorts causes and facts by time, and nodes by name, after those that stand out. */
 void figures_tally_end(struct figures_tally *tally);
 
-/* The sums over all outcomes, of the tally's or a node's counts and times. */
+/* Return the sums over all outcomes, of the tally's or a node's counts and times. */
 uint64_t figures_attempts(const uint64_t n[FIGURES_OUTCOMES]);
 double figures_time(const double us[FIGURES_OUTCOMES]);
 
-/* How many commands a node ran at once on average; -1: unknown. */
+/* Returns how many commands a node ran at once on average; -1: unknown. */
 double figures_node_busy(const struct figures_tally_node *node);
 
-/* What share of WHOLE is PART, 0 to 1; 0 if WHOLE is. */
+/* Returns the share of PART in WHOLE, 0 to 1; 0 if WHOLE is 0. */
 double figures_share(double part, double whole);
 
-/* How long an attempt took in microseconds; a running one: until now, by this host's clock; -1: unknown. */
+/* Returns how long an attempt took, in microseconds; of a running one, how long it has run until now, by this host's
+ * clock; -1: unknown. */
 int64_t figures_took(const struct jobstack_item *item);

@@ -46,5 +46,5 @@ struct cli_command {
  * EMISSING there is no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
 int cli_command(const struct cli_command *command, struct jobstack_error *error);
 
-/* The first line of what a program SAID, which is cut there; NONE if it said nothing. */
+/* Returns the first line of what a program SAID, which is cut there; NONE if it said nothing. */
 const char *cli_first_line(struct js_buf *said, const char *none);

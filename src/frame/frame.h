@@ -132,14 +132,14 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv);
  * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many);
 
-/* The options alone, after cli_parse: of N words behind ARGV[0], which may be another command line.  0, or the exit
- * status, with the reason printed. */
+/* Reads the options alone, after cli_parse: of N words behind ARGV[0], which may be another command line.  0, or the
+ * exit status, with the reason printed. */
 int cli_parse_more(struct cli *cli, int n, char *argv[]);
 
 /* Appends to LINE the option KEY with its value ARG, as one word: --NAME=VALUE. */
 void cli_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg);
 
-/* What cli_parse does with one option: 0, or the exit status, with the reason printed. */
+/* Does what cli_parse does with one option.  Returns 0, or the exit status, with the reason printed. */
 int cli_take(struct cli *cli, const struct cli_take *take, int key, const char *arg);
 
 /* The row of the command's table with KEY, which is there. */
@@ -152,15 +152,15 @@ int cli_connect(struct cli *cli, int64_t patience_us);
 /* Reads the numbers of cli->stack: 0, or a JOBSTACK_E code with cli->error filled. */
 int cli_read_status(struct cli *cli, struct jobstack_status *status);
 
-/* The option file to use (base/home.h), in a static buffer; NULL if there is none.  cli_server_file is where
- * `jobstack server` writes it. */
+/* Return the option file to use (base/home.h), in a static buffer, NULL if there is none; and the one that `jobstack
+ * server` writes. */
 const char *cli_option_file(const struct cli *cli);
 const char *cli_server_file(void);
 
 /* Prints "jobstack CMD: WHAT: REMEDY" on standard error and returns the exit status of the error in cli->error. */
 int cli_fail(struct cli *cli);
 
-/* What to do about the error in cli->error, or NULL. */
+/* Returns what to do about the error in cli->error, or NULL. */
 const char *cli_remedy(const struct cli *cli);
 
 /* Print a line on standard error, as show_safe_words makes it; cli_say does not if quiet, cli_usage is CLI_USAGE. */
@@ -186,7 +186,7 @@ int cli_print_json(json_t *object);
  * cli_end reports it. */
 int cli_write(struct cli *cli, const struct js_buf *text);
 
-/* As cli_fail, for memory that ran out. */
+/* Does what cli_fail does, for memory that ran out. */
 int cli_no_memory(struct cli *cli);
 
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */
@@ -217,7 +217,7 @@ void cli_progress(struct cli_progress *progress, const char *format, ...) __attr
 /* Erases the line, before anything else is printed. */
 void cli_progress_end(struct cli_progress *progress);
 
-/* The directory of the schema's .sql files. */
+/* Returns the directory of the schema's .sql files. */
 const char *cli_schema_dir(void);
 
 /* The program that `jobstack server` becomes, and where the archive of a database server is unpacked; both as seen from

@@ -6,5 +6,5 @@
 
 #define CLI_HOST 256
 
-/* The host in "user@host:port/database, ..." (jobstack_describe), or "" (a socket). */
+/* Copies the host of "user@host:port/database, ..." (jobstack_describe) to HOST; "" for a socket. */
 void cli_host_of(const char *where, char host[CLI_HOST]);

@@ -17,8 +17,8 @@
 		JS_OPT_OTHER, "", "OPT", NULL, CLI_BY(cli_sbatch_take, words)                                          \
 	}
 
-/* The value of sbatch's option NAME (short: LETTER, or 0) in WORDS, the last one given; "" for one without; NULL: not
- * there. */
+/* Returns the value of sbatch's option NAME (short: LETTER, or 0) in WORDS, the last one given; "" for an option
+ * without a value; NULL: it is not there. */
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter);
 
 /* For cli_parse: splits the value of --sbatch into words for CTX, a struct cli_words; the same for a const char * that
@@ -33,7 +33,7 @@ int cli_sbatch_check(struct cli *cli, const struct cli_words *passed, int dry_ru
 /* Looks for sbatch.  Returns 0, or CLI_USAGE, after printing what works INSTEAD. */
 int cli_sbatch_find(const struct cli *cli, const char *instead);
 
-/* The words of the call: sbatch --parsable WORDS SCRIPT. */
+/* Appends the words of the call: sbatch --parsable WORDS SCRIPT. */
 void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script);
 
 /* Makes the call.  What sbatch says on standard error is shown as it is.  Returns 0 with the job's number in *JOB; 1 if
@@ -41,10 +41,12 @@ void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, con
  */
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job);
 
-/* Makes job NUMBERS (separated by blanks) go.  What scancel says is shown.  Returns 0, or not. */
+/* Cancels the jobs NUMBERS (separated by blanks; options of scancel may stand before them).  What scancel says is
+ * shown.  Returns 0, or not. */
 int cli_scancel(struct cli *cli, const char *numbers);
 
-/* What a command of Slurm's prints, to be freed; NULL if it failed, and ERROR says how.  LINE is split into words. */
+/* Returns what a command of Slurm's prints, to be freed; NULL if it failed, and ERROR says how.  LINE is split into
+ * words. */
 char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error *error);
 
 /* Copies the value of KEY from TEXT (may be NULL), which `scontrol show config` printed: 1, or 0 if it is not there. */
@@ -57,5 +59,5 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 /* Appends --output=PATH NAME.  In PATH a % is doubled, which sbatch would replace; in NAME it is not. */
 void cli_sbatch_output(struct cli_words *words, const char *path, const char *name);
 
-/* PATH as an absolute one, in OUT of CLI_PATH bytes.  0, or -1. */
+/* Writes PATH as an absolute one to OUT, of CLI_PATH bytes.  0, or -1. */
 int cli_absolute(const char *path, char *out);

@@ -16,7 +16,7 @@
 /* a shorter wall time leaves no time between the start and the stop of the server */
 #define CHAIN_WALL_US (240 * JS_SECOND_US)
 
-/* DIR with SUFFIX behind it, in a static buffer. */
+/* Returns DIR with SUFFIX behind it, in a static buffer. */
 const char *chain_beside(const char *dir, const char *suffix);
 
 struct chain {
@@ -27,7 +27,7 @@ struct chain {
 void chain_read(const char *dir, struct chain *chain);
 int chain_write(const char *dir, const char *jobs, const char *cluster);
 
-/* The messages of the chain's last job, in a static buffer; NULL if there are none. */
+/* Returns the path of the messages of the chain's last job, in a static buffer; NULL if there are none. */
 const char *chain_last_log(const char *dir);
 
 /* Asks Slurm for the job JOB of CLUSTER (NULL or "": any), for at most LIMIT.  Returns what js_slurm_job returns; also
@@ -35,7 +35,7 @@ const char *chain_last_log(const char *dir);
 int chain_ask(const char *job, const char *cluster, int64_t limit_us, struct js_slurm_job *out,
 	      struct jobstack_error *error);
 
-/* The name of the cluster that sbatch and scancel reach; "" if it does not say. */
+/* Returns the name of the cluster that sbatch and scancel reach; "" if it does not say. */
 const char *chain_cluster(void);
 
 /* In a job, before the start: waits until Slurm has proven that the server of the last job is gone.  Returns 0 if the

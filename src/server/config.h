@@ -13,7 +13,7 @@
 /* Reads the password of the database user into s->password, or creates one. */
 int config_password(struct server *s);
 
-/* Makes a new one. */
+/* Makes a new password. */
 void config_make_password(char password[SERVER_PASSWORD]);
 
 /* Writes my.cnf, the only option file that the server reads.  Comments in it have the options that are KEPT. */
@@ -34,9 +34,9 @@ void config_add_account(struct js_buf *sql, const char *user, const char *passwo
  * EPERM, ECONFLICT. */
 int config_check_client(const char *path, struct jobstack_error *error);
 
-/* The directory of the server for which `jobstack server` wrote the option file CLIENT_FILE, in *DATA; NULL if the file
- * does not say it.  Valid until the next call.  Returns 1 if this host has that directory, 0 if not, -1 if the file was
- * not written so. */
+/* Finds the directory of the server for which `jobstack server` wrote the option file CLIENT_FILE, in *DATA; NULL if
+ * the file does not say it.  Valid until the next call.  Returns 1 if this host has that directory, 0 if not, -1 if the
+ * file was not written by `jobstack server`. */
 int config_server_of(const char *client_file, const char **data);
 
 /* Returns 1 if the client's option file has another password than s->password, so another server, and writes that one's

@@ -153,7 +153,7 @@ static int claim_directory(const struct js_layout *layout, const struct js_who *
 	return 0;
 }
 
-/* 0 if we may enter the directory and write in it. */
+/* Returns 0 if we may enter the directory and write in it. */
 static int try_access(const void *dir)
 {
 	return access(dir, X_OK | W_OK) == 0 ? 0 : 1;

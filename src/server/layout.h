@@ -61,10 +61,10 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
  * close, or a negative code. */
 int js_layout_lock(const struct js_layout *layout, struct cli *cli);
 
-/* 1 if DIR is a server's directory, 0 if not, -1 with errno EACCES if it can't be read. */
+/* Returns 1 if DIR is a server's directory, 0 if not, -1 with errno EACCES if it can't be read. */
 int js_layout_exists(const struct js_layout *layout);
 
-/* The bytes that PATH takes on disk. */
+/* Returns the bytes that PATH takes on disk. */
 uint64_t js_layout_size(const char *path);
 
 /* Removes the contents of the tree as WHO, who owns it, and then PATH as ourselves.  Errors are ignored. */
@@ -73,5 +73,5 @@ void js_layout_remove(const char *path, const struct js_who *who);
 /* The same with everything in the directory PATH whose name begins with PREFIX. */
 void js_layout_sweep(const char *path, const char *prefix, const struct js_who *who);
 
-/* 1 if the file system under PATH has less than MB left for an ordinary user. */
+/* Returns 1 if the file system under PATH has less than MB left for an ordinary user. */
 int js_layout_full(const char *path, uint64_t mb);

@@ -21,9 +21,9 @@ void js_logfile_tell(const struct cli *cli, const char *text, int lines);
 
 #define JS_LOGFILE_FULL 1021 /* the server's number for a full disk, for js_error_why */
 
-/* 1 if TEXT (may be NULL) mentions a full disk or quota; the same, or if the disk under DIR is full. */
+/* Return 1 if TEXT (may be NULL) mentions a full disk or quota; the same, or if the disk under DIR is full. */
 int js_logfile_says_full(const char *text);
 int js_logfile_full(const char *dir, const char *text);
 
-/* 1 if the log, from OFFSET on, says that the server waits for space on the disk. */
+/* Returns 1 if the log, from OFFSET on, says that the server waits for space on the disk. */
 int js_logfile_waits_for_space(const char *path, int64_t offset);

@@ -51,11 +51,11 @@ int js_owner_write(const struct js_layout *layout, const struct js_owner *owner,
 void js_owner_sweep(const struct js_owner *owner);
 void js_owner_remove(const struct js_layout *layout, const struct js_owner *owner);
 
-/* 1 if the record's process lives.  Only valid on its own host. */
+/* Returns 1 if the record's process is alive.  Only valid on its own host. */
 int js_owner_lives(const struct js_owner *owner);
 
-/* The value in a line KEY=VALUE of TEXT.  0, or -1 if there is no such line or it does not fit. */
+/* Copies the value in a line KEY=VALUE of TEXT.  0, or -1 if there is no such line or it does not fit. */
 int js_owner_value(const char *text, const char *key, char *out, size_t size);
 
-/* This host's name. */
+/* Copies this host's name. */
 void js_owner_host(char host[256]);

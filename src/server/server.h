@@ -71,7 +71,7 @@ int server_look(struct server *s);
 /* Fills in the error that another host has the directory.  Returns ECONFLICT. */
 int server_elsewhere(struct server *s);
 
-/* 1 if the server runs on this host, and for how long, in microseconds; else 0. */
+/* Returns 1 if the server runs on this host, and for how long, in microseconds; else 0. */
 int server_uptime(const struct server *s, int64_t *us);
 
 /* Logs in with the option file FILE, to prove that clients can. */
@@ -121,7 +121,7 @@ int server_ended(struct server *s, int end);
 /* install.c: makes the data directory with the system tables, unless it is there. */
 int server_install(struct server *s);
 
-/* The version of the data, as in js_program, and as TEXT; 0: not known. */
+/* Returns the version of the data, as in js_program, and as TEXT; 0: not known. */
 unsigned server_data_version(const struct server *s, char text[64]);
 
 /* Returns 0 if the program may serve the data that are there, or ECONFLICT.  Data that do not say who wrote them are

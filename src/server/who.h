@@ -17,7 +17,7 @@ struct js_who {
 };
 
 void js_who_self(struct js_who *who);
-/* By name (EUSAGE for root), and by number. */
+/* The user of that name (EUSAGE for root), and the one with that number. */
 int js_who_named(const char *name, struct js_who *who, struct jobstack_error *error);
 int js_who_numbered(uid_t uid, struct js_who *who, struct jobstack_error *error);
 

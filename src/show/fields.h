@@ -51,12 +51,13 @@ struct show_fields {
 /* Parses a list such as "entry,datapath".  Returns 0, or -1 with the reason appended to FAULT. */
 int show_fields_parse(const char *list, struct show_fields *fields, struct js_buf *fault);
 
-/* All fields; and those that an attempt has: the state of an entry, where it went and its note belong to the entry. */
+/* Choose all fields; or those that an attempt has: the state of an entry, where it went and its note belong to the
+ * entry. */
 void show_fields_all(struct show_fields *fields);
 int show_field_is_of_entry(const struct show_field *field);
 void show_fields_of_attempts(struct show_fields *fields);
 
-/* Whether NAME is among them.  (The query reads "err_tail" and "datapath" only if the filter asks for them.) */
+/* Returns whether NAME is among them.  (The query reads "err_tail" and "datapath" only if the filter asks for them.) */
 int show_fields_have(const struct show_fields *fields, const char *name);
 
 /* Appends one field as text, "-" if it is unknown.  RAW: names byte for byte, else escaped by show_safe. */

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* All of it as an object; NULL without memory. */
+/* Returns all of it as an object; NULL without memory. */
 json_t *show_report_json(const struct figures_report *report);
 
 /* Appends the object as text: at most COLUMNS wide (0: 80), with colour if COLOURS. */
@@ -41,6 +41,6 @@ uint64_t show_report_options(const struct figures_report *report, const char *be
  * attempt of the p99.  Appends nothing if that is not known. */
 void show_report_requested(const struct figures_report *report, struct js_buf *out);
 
-/* A histogram of durations as a list, and as text. */
+/* Return a histogram of durations as a list; append that as text. */
 json_t *show_histogram_json(const struct js_sketch *us);
 void show_histogram_text(const json_t *histogram, unsigned columns, struct js_buf *out);

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number, %r one that is not negative, %m a file system's
- * name. */
+/* The words of each finding.  In VALUE, each % stands for the next number of the finding: %n a count, %p a share, %t
+ * seconds, %s bytes, %f a number, %r one that is not negative; %m for the next file system's name. */
 static const struct words {
 	const char *title, *value, *meaning, *advice;
 } words[FIGURES_FINDINGS] = {

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* All of it as an object; NULL without memory. */
+/* Returns all of it as an object; NULL without memory. */
 json_t *show_io_json(const struct figures_io *io);
 
 /* Appends the object as text, at most COLUMNS wide (0: 80), with colour if COLOURS. */

@@ -156,7 +156,7 @@ json_t *show_report_recommendations(const struct figures_report *r)
 	return list;
 }
 
-/* Also in this order in the batch script and in the verdict. */
+/* The batch script and the verdict list these options in the same words. */
 uint64_t show_report_options(const struct figures_report *r, const char *between, struct js_buf *out)
 {
 	struct figures_recommendation a;

@@ -39,14 +39,14 @@ struct show_row_column {
 void show_rows(const json_t *list, const struct show_row_column *columns, size_t n, size_t most,
 	       const struct show_page *page);
 
-/* The largest number with KEY in the objects of LIST; 0 if there is none above it. */
+/* Returns the largest number with KEY in the objects of LIST; 0 if there is none above it. */
 double show_largest(const json_t *list, const char *key);
 
 /* Appends a bar of at most WIDTH characters. */
 void show_bar(struct js_buf *out, unsigned width, double n, double of);
 
-/* A number as its kind is shown; "-" if it is negative. */
+/* Returns a number as its kind is shown; "-" if it is negative. */
 struct show_amount show_number(enum show_kind kind, double value);
 
-/* "2026-11-21 06:20:11" of a moment in JSON; "?" if it is null. */
+/* Returns a moment in JSON as "2026-11-21 06:20:11"; null becomes a question mark. */
 struct show_amount show_start(const json_t *object, const char *key);

@@ -15,7 +15,7 @@
 void show_status_table(const struct figures_snapshot *snapshot, const struct show_page *page);
 void show_status_detail(const struct figures_snapshot *snapshot, const char *notes, const struct show_page *page);
 
-/* A stack as JSON; DETAILED: with its workers, failures and longest entries. */
+/* Returns a stack as JSON; DETAILED: with its workers, failures and longest entries. */
 json_t *show_status_json(const struct figures_snapshot *snapshot, const struct figures_seen *seen, int detailed);
 
 /* Groups of failures as JSON, with "how" and "message" in words; that as a table; and both in one. */
@@ -23,7 +23,7 @@ json_t *show_failures_json(const struct figures_failures *failures);
 void show_failures_rows(const json_t *failures, const struct show_page *page);
 void show_failures_table(const struct figures_failures *failures, const struct show_page *page);
 
-/* Why nobody works on a stack, in words; IDLE is about such a stack. */
+/* Appends in words why nobody works on a stack; IDLE is about such a stack. */
 void show_idle(struct js_buf *out, const struct figures_idle *idle);
 
 /* Parts of one stack in detail: its counts, pace and policy; the entries that have run longest; the live workers.  The

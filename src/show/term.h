@@ -8,10 +8,11 @@
 
 #include <stdio.h>
 
-/* The width of the terminal TO ($COLUMNS overrides it); 0 if TO is not a terminal: then nothing is cut. */
+/* Returns the width of the terminal TO ($COLUMNS overrides it); 0 if TO is not a terminal: then nothing is cut. */
 unsigned show_columns(FILE *to);
 
-/* Whether TO may get colour: a terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
+/* Returns whether TO may get colour: it is a terminal that is not dumb, and there is no NO_COLOR in the environment
+ * (https://no-color.org). */
 int show_colours(FILE *to);
 
 enum show_colour { SHOW_PLAIN, SHOW_BOLD, SHOW_RED, SHOW_GREEN, SHOW_YELLOW };
@@ -19,10 +20,10 @@ enum show_colour { SHOW_PLAIN, SHOW_BOLD, SHOW_RED, SHOW_GREEN, SHOW_YELLOW };
 /* Appends TEXT in a colour, if ON. */
 void show_paint(struct js_buf *out, int on, enum show_colour colour, const char *text);
 
-/* Whether $TERM is a terminal that can't overwrite what it has shown. */
+/* Returns whether $TERM is a terminal that can't overwrite what it has shown. */
 int show_is_dumb(void);
 
-/* The columns that TEXT takes; a colour of show_paint takes none. */
+/* Returns how many columns TEXT takes; a colour of show_paint takes none. */
 unsigned show_width(const char *text, size_t len);
 
 /* Appends TEXT cut to COLUMNS (0: not cut), with a ~ in place of the rest.  show_fit does so with each line, and ends

@@ -23,7 +23,7 @@ const char *show_cause_word(enum jobstack_cause cause);
 const char *show_outcome_word(int outcome);
 int show_outcome(const char *word, size_t len);
 
-/* How the last attempt ended, in a word or two: "done", "exit 3", "signal 9", "lost"; "-" if it has not. */
+/* Return how the last attempt ended, in a word or two: "done", "exit 3", "signal 9", "lost"; "-" if it has not. */
 struct show_amount show_item_how(const struct jobstack_item *item);
 struct show_amount show_failure_how(const struct jobstack_failure *f);
 

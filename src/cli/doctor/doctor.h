@@ -50,6 +50,6 @@ void doctor_local(struct doctor *d);
 void doctor_database(struct doctor *d);
 void doctor_slurm(struct doctor *d);
 
-/* What is free below PATH, or, if we may not look there, above it: a line named CHECK.  Less than WARN or FAIL bytes
- * is reported as such. */
+/* Prints how much is free on the file system of PATH, or, if we may not look there, of the nearest directory above it,
+ * as a line named CHECK.  Less than WARN or FAIL bytes is reported as such. */
 void doctor_disk(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy);
