@@ -105,6 +105,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	if (!S_ISREG(st.st_mode))
 		return fail_archive(a, CLI_USAGE,
 				    "is not a regular file: --archive needs one, so that it can be synced to the disk");
+	/* a file system without locks is accepted: two prunes at once are a rare mistake */
 	if (flock(a->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return fail_archive(a, CLI_NO, "is being written by another prune: wait for it, or use another file");
 	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */

@@ -159,6 +159,7 @@ int cli_change_run(struct cli *cli, struct cli_change *c)
 	if (status != 0)
 		return cli_fail(cli);
 	r->missing += f->missing;
+	/* the library refuses settled entries, too, since they are not in a state that it can change */
 	r->refused -= c->settled < r->refused ? c->settled : r->refused;
 	if (print_change(cli, c) != CLI_YES)
 		return CLI_BUG;

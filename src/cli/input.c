@@ -261,6 +261,7 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 		    (in->cr_line = find_cr(in)) > 0)
 			return -1;
 		if (stop == NULL && len > LINE_MOST) {
+			/* the name is refused anyway, but its end must still be found */
 			in->cut += len;
 			in->cut_nul |= memchr(start, '\0', len) != NULL;
 			in->begin = in->end;

@@ -114,6 +114,7 @@ static int request_kill(struct cli *cli, struct target *t)
 	if (status == 0 && t->attempt == 0)
 		return explain_state(cli, t);
 	JS_THEN(status, jobstack_workers(cli->handle, cli->stack, note_worker, t, &cli->error));
+	/* the request names worker and attempt: if the entry has ended meanwhile, it does not hit the next attempt */
 	JS_THEN(status, jobstack_kill(cli->handle, cli->stack, t->worker, t->entry, t->attempt, &cli->error));
 	t->asked = status == 0;
 	if (status == JOBSTACK_NOTHING && t->by_script)

@@ -353,6 +353,8 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 		return CLI_NO;
 	if (getenv(FOLLOWED) != NULL)
 		(void)signal(SIGTERM, SIG_IGN); /* it comes when the job ends, before all is printed */
+	/* once the process is gone, the attempt counts as running only until its end is recorded, which is asked for
+	 * each time */
 	for (s->attempt = s->last; status == 0 && s->running; js_clock_nap(FOLLOW_US, NULL)) {
 		if (c.pid == 0)
 			find_process(&c);

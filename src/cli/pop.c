@@ -161,6 +161,7 @@ static int check_pop(struct cli *cli)
 		return cli_usage(cli, "--format %s and --json can't be used together",
 				 format == SHELL ? "shell" : "path0");
 	format = cli->json ? JSON : format < 0 ? SHELL : format;
+	/* an entry whose name can't be printed would only be claimed and returned */
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
 		cli_tell(cli, "nothing was popped: the standard output is closed");
 		return CLI_BUG;

@@ -308,6 +308,7 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	if (!r->cli->json && !r->cli->quiet)
 		(void)putchar('\n');
 	(void)fflush(stdout);
+	/* what was done before and then pruned is known by its name alone, so no requeue can bring it back */
 	if (known > 0 && r->before.done == 0)
 		cli_say(r->cli,
 			"skipped %" PRIu64
@@ -411,8 +412,11 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 					    &r->cli->error);
 	} while (status == JOBSTACK_ECONFLICT && has_lost_name(r));
 	status = report_push(r, status, result);
+	/* an error of the push was printed just now; that of a worker that could not be started is printed at the end
+	 */
 	js_error_clear(r->failed ? NULL : &r->cli->error);
 	cli_input_say_skipped(r->cli, &r->input);
+	/* names that would share a file can be found only when all of them are there */
 	if (r->all_first && cli_stop == 0 && result->pushed > 0)
 		JS_TRY(cli_worker_try(r->cli, r->cli->defaults_file, &r->passed, r->cli->words,
 				      "the names are pushed, but nothing was run"));
@@ -421,6 +425,7 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
 	    read_status(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
 		start_worker(r, NULL);
+	/* the worker may run for days, and has a connection of its own */
 	jobstack_disconnect(r->cli->handle);
 	wait_for_worker(r);
 	return status;

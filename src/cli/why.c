@@ -214,6 +214,7 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 	else if (alive == 0) {
 		struct figures_idle idle = l->idle;
 
+		/* that Slurm shows no job is certain only for a start of this user's: it may hide the jobs of others */
 		idle.live =
 			r->asked && r->slurm.code == 0 && (idle.last.job == 0 || idle.last.user == geteuid()) ? 0 : -1;
 		idle.queued[0] = '\0';

@@ -52,6 +52,7 @@ static void sample_reuse(struct sample *s, const struct jobstack_file *file)
 		int way = run->read_bytes < run->write_bytes;
 
 		shared |= run->stack != file->run[0].stack;
+		/* RUN[-1] is the run before, in the order of their starts */
 		if (i > 0 && run[-1].outcome == JOBSTACK_DONE && run->started_us >= 0 && run[-1].started_us >= 0)
 			js_sketch_add(&s->gaps_us, run->started_us - run[-1].started_us);
 		if (kind < 0)

@@ -182,6 +182,8 @@ size_t figures_report_steps(const struct figures_report *r, struct figures_step 
 
 		done += c[FIGURES_DONE];
 		failed += c[FIGURES_FAILED];
+		/* what was pushed later counts as left from the beginning: the stack does not know when its entries
+		 * came */
 		rest = all > done + failed ? all - done - failed : 0;
 		step[i - from] = (struct figures_step){
 			.from_us = (l->first + (int64_t)i) * l->step_us,

@@ -317,6 +317,7 @@ static void tally_kind(struct figures_tally *t, const struct jobstack_item *i)
 	if (kind < 0 || kind == FIGURES_BOTH)
 		return;
 	js_sketch_add(&t->kind_bytes[kind], most);
+	/* the paper's |R-W|/(R+W) >= 0.9 is the same as max(R,W)/(R+W) >= 0.95 */
 	t->one_way[kind] += (double)most >= .95 * sum_bytes(i);
 }
 

@@ -303,6 +303,8 @@ void chain_end(struct server *s, int well, int64_t lived_us)
 	if (why != NULL)
 		cli_say(&s->cli, "%s", why);
 	chain_read(s->layout.dir, &chain);
+	/* a file of the chain that names only this job would make `server submit` believe that a job is still to come
+	 */
 	if (why != NULL || strcmp(chain.jobs, s->job) == 0) /* or there is no next job */
 		cancel_others(s, s->job);
 	cli_stop = signal_number;

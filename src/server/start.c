@@ -297,6 +297,7 @@ static void clean_up_start(struct server *s)
 	(void)unlink(s->layout.init);
 	if (js_owner_read(&s->layout, &left, &state, NULL) == 0 && state == JS_OWNER_CRASHED)
 		(void)unlink(s->layout.owner);
+	/* what was typed for a start that failed must not become the default of the next one */
 	(void)config_write(s, &s->had);
 	js_owner_sweep(&s->owner);
 	s->cli.error = why;
@@ -347,6 +348,7 @@ static int try_port(struct server *s)
 	JS_THEN(status, await_greeting(s));
 	if (status == 0)
 		return 0;
+	/* asked before the clean-up, and only if our server has ended: it would hold the port itself */
 	lost = status == JOBSTACK_ENODB && !s->child && s->port == 0 && !js_net_port_free(&s->net, s->owner.port);
 	clean_up_start(s);
 	return lost ? 1 : status;

@@ -146,7 +146,12 @@ static void put_data_back(struct server *s, const char *kept, const char *text, 
 	js_buf_free(&move);
 }
 
-/* Under the lock: stops the server, copies the data, and starts the newer server. */
+/* Under the lock: stops the server, copies the data, notes in them that they are the newer server's, and starts that.
+ * If this process is killed:
+ *
+ *     while it copies               the data are as they were; the next start removes the part of a copy
+ *     before the note is written    the next upgrade asks to move the copy away
+ *     after that                    the next start serves the data by the newer server; the copy is kept */
 static int upgrade_data(struct server *s, const char *kept, const char *text)
 {
 	char older[JS_LAYOUT_PATH] = "FILE";

@@ -33,6 +33,7 @@ static void add_erasure(const struct show_picture *p, struct js_buf *out)
 
 		line += *line == '\n';
 		width = show_width(line, strcspn(line, "\n"));
+		/* a line was cut to the width of then; on a terminal that is narrower now it takes more rows */
 		rows += width > columns ? (width + columns - 1) / columns : 1;
 	}
 	js_buf_char(out, '\r');

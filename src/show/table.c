@@ -187,6 +187,7 @@ void show_table_write(struct show_table *t, const struct show_page *page, unsign
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
 			s.blank[c] &= cell.len == 0 || (cell.len == 1 && t->text.data[cell.at] == '0');
 		}
+		/* a column is blank only if all its cells are, so this is known after the last row */
 		s.full[c] = s.wide[c];
 		s.out[c] = s.blank[c] && (t->column[c].flags & SHOW_OPTIONAL) != 0;
 	}

@@ -267,6 +267,7 @@ static int check_database(struct submit *s)
 	(void)gethostname(own, sizeof(own) - 1);
 	if ((host[0] != '\0' && !js_net_loopback(host)) || !find_other_host(s, own, node))
 		return 0;
+	/* without what follows the address: ", TLS" and so on */
 	where[strcspn(where, ",")] = '\0';
 	if (s->cli->defaults_file != NULL)
 		js_buf_printf(&option, " --client-file %s", file);
