@@ -103,6 +103,7 @@ static void add_json_line(struct history *h, const struct jobstack_item *given, 
 	js_buf_str(&h->line, "}\n");
 }
 
+/* Adds a name, padded to WIDTH; "-" if it is unknown. */
 static void add_name(struct js_buf *out, const char *name, size_t width)
 {
 	const size_t from = out->len;
@@ -237,6 +238,7 @@ static int show_file(struct history *h, const char *word)
 	return h->failed ? js_error_memory(&h->cli->error) : status;
 }
 
+/* Prints a file that is in several entries.  A file whose entries were all pruned has no name any more. */
 static int print_duplicate(void *ctx, const struct jobstack_file *file)
 {
 	struct history *h = ctx;

@@ -58,6 +58,7 @@ static int check_list(struct cli *cli)
 	return status;
 }
 
+/* Adds the fields of -o, with tabs between them. */
 static void add_fields(const struct jobstack_item *item)
 {
 	for (size_t i = 0; i < list.fields.n; i++) {
@@ -106,6 +107,7 @@ static enum show_colour state_colour(unsigned state)
 					      : SHOW_PLAIN;
 }
 
+/* Adds an entry as a row; before the first one the heading. */
 static void add_table_row(const struct jobstack_item *item)
 {
 	static const char *const heads[COLUMNS] = {"ENTRY", "STATE",   "ATTEMPT", "OUTCOME",
@@ -168,6 +170,7 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 	return list.line.failed || cli_write(cli, &list.line) != 0;
 }
 
+/* Says why the list is empty: nothing is in these states, or in the default ones. */
 static void say_nothing_matches(const struct cli *cli)
 {
 	const char *fits = cli_filter_given(&list.filter) ? " and matches the other options" : "";
@@ -181,6 +184,7 @@ static void say_nothing_matches(const struct cli *cli)
 			cli->stack, fits);
 }
 
+/* The ends of stderr are long, so they are read only where they are shown. */
 static int list_entries(struct cli *cli)
 {
 	int status = cli_filter_entries(cli, &list.filter, 0);

@@ -54,6 +54,7 @@ static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
+/* Words what --usage removes: "3 package lists and 1 platform". */
 static struct show_amount words_of_usage(const struct jobstack_prune_result *r)
 {
 	struct show_amount a;
@@ -63,6 +64,7 @@ static struct show_amount words_of_usage(const struct jobstack_prune_result *r)
 	return a;
 }
 
+/* Prints what was pruned, or in a dry run would be. */
 static int print_pruned(const struct cli *cli, const struct jobstack_prune_result *r)
 {
 	int older = options.older_us > 0;

@@ -56,6 +56,7 @@ struct counted {
 	struct cli_progress progress;
 };
 
+/* Gives the next name, and shows how many there were.  The clock is looked at seldom: names come by the million. */
 static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct counted *c = ctx;
@@ -115,6 +116,7 @@ static int check_push(struct cli *cli)
 	return cli_input_open(cli, &request.input, request.file);
 }
 
+/* The stack is named only for a person who has not named one. */
 static int print_pushed(struct cli *cli, const struct jobstack_push_result *result)
 {
 	const uint64_t refused = request.input.refused;

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Shows how far the pass over the attempts is; looking at the clock for each of them would take longer than the rest.
+ */
 static int show_attempts(void *ctx, uint64_t attempts)
 {
 	if (attempts % 1024 == 0)
@@ -123,6 +125,7 @@ static int print_script(struct cli *cli, const json_t *report)
 	return CLI_NO;
 }
 
+/* Prints a report as text, with a blank line before it if it is not the first one. */
 static int print_text(struct cli *cli, const json_t *report)
 {
 	struct js_buf text = {0}, out = {0};

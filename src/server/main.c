@@ -86,6 +86,7 @@ static const struct js_opts opts = {
 		 "  jobstack server start --bind \"$(hostname)\"\n"
 		 "  jobstack server stop"};
 
+/* Prints the error; then, if a signal has stopped this call, dies by it. */
 static int fail_or_die(struct server *s)
 {
 	int status = server_fail(s);
@@ -94,6 +95,7 @@ static int fail_or_die(struct server *s)
 	return status;
 }
 
+/* Only a login over TLS, with the file that clients will use, proves that a start has succeeded. */
 static int verb_start(struct server *s)
 {
 	int status;

@@ -34,6 +34,7 @@ struct show_amount show_duration(int64_t us)
 	return a;
 }
 
+/* From 10 s on, show_duration's words; below, three digits, and of less than a millisecond two. */
 struct show_amount show_took(double us)
 {
 	if (us >= 1e7)
@@ -97,6 +98,7 @@ struct show_amount show_size(double bytes)
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
+/* The largest unit of which it is a whole number; without one, as show_took. */
 struct show_amount show_whole(int64_t us)
 {
 	static const struct {
@@ -121,6 +123,7 @@ struct show_amount show_rate(double rate, const char *of)
 	return format_amount(rate < 100 ? "%.1f%s/s" : "%.0f%s/s", rate, of);
 }
 
+/* A range whose ends are nearly the same, or would be written alike, is one number. */
 struct show_amount show_eta(const struct jobstack_pace *p)
 {
 	struct show_amount low = show_rough(p->low_us), high = show_rough(p->high_us), eta = show_rough(p->eta_us);

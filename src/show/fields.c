@@ -156,6 +156,7 @@ static void add_seconds(struct js_buf *out, int64_t us)
 	js_buf_add(out, text, len);
 }
 
+/* CSV, JSON and `list -o` all write values by this, so they can't differ. */
 void show_value_add(struct js_buf *out, const struct show_value *v)
 {
 	const uint64_t fact = htobe64((uint64_t)v->n); /* as SHOW_FACT_FORMAT, but quicker */

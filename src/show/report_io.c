@@ -103,6 +103,7 @@ static void word_finding(const struct figures_io *io, size_t i, struct js_buf *o
 	}
 }
 
+/* Appends a finding: its title, what it is here, what that means, and what to do; or why it does not apply. */
 static void add_finding_text(const json_t *f, unsigned columns, int colours, struct js_buf *out)
 {
 	const char *why = show_get_text(f, "not_applicable");
@@ -140,6 +141,7 @@ void show_io_text(const json_t *io, unsigned columns, int colours, struct js_buf
 		      show_get_number(io, "files"), show_percent(show_get_number(io, "share_of_files")).text);
 }
 
+/* Of a finding that does not apply, numbers and value are null. */
 json_t *show_io_json(const struct figures_io *io)
 {
 	json_t *findings = json_array();

@@ -13,6 +13,7 @@
 
 #define HOURS 20 /* at most so many columns of the map of nodes */
 
+/* Sets "done", "failed", "lost" and "interrupted" in O. */
 static void set_outcomes(json_t *o, const uint64_t n[FIGURES_OUTCOMES])
 {
 	for (int v = 0; v < FIGURES_OUTCOMES; v++)
@@ -83,6 +84,7 @@ static const struct {
 } quantile[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}};
 #define QUANTILES (sizeof(quantile) / sizeof(quantile[0]))
 
+/* Lists quantiles, mean and histogram of durations, in seconds. */
 static json_t *durations_json(const struct js_sketch *s)
 {
 	json_t *o = SHOW_OBJECT(KEY_COUNT("done", s->n));
@@ -94,6 +96,7 @@ static json_t *durations_json(const struct js_sketch *s)
 	return o;
 }
 
+/* Lists quantiles of memory, in bytes; the sketch has KiB. */
 static json_t *memory_json(const struct js_sketch *s)
 {
 	json_t *o = SHOW_OBJECT(KEY_COUNT("attempts", s->n));
@@ -103,6 +106,7 @@ static json_t *memory_json(const struct js_sketch *s)
 	return o;
 }
 
+/* Lists the steps of time. */
 static json_t *throughput_json(const struct figures_report *r)
 {
 	struct figures_step step[FIGURES_REPORT_STEPS];
@@ -120,6 +124,7 @@ static json_t *throughput_json(const struct figures_report *r)
 	return list;
 }
 
+/* Lists the nodes, those that stand out first. */
 static json_t *nodes_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
@@ -139,6 +144,7 @@ static json_t *nodes_json(const struct figures_tally *t)
 	return list;
 }
 
+/* Lists the hours of the day (UTC) in which done attempts began. */
 static json_t *hours_json(const struct figures_tally *t)
 {
 	json_t *list = json_array();
@@ -256,6 +262,7 @@ static json_t *packages_json(const struct figures_packages *all)
 	return list;
 }
 
+/* Lists the slowest attempts.  A datapath of length 0 was pruned or left out: it is null. */
 static json_t *slowest_json(const struct figures_report *r)
 {
 	json_t *list = json_array();
@@ -270,6 +277,7 @@ static json_t *slowest_json(const struct figures_report *r)
 	return list;
 }
 
+/* Sums up the time of attempts that were not done, by cause. */
 static json_t *wasted_json(const struct figures_tally *t)
 {
 	double all = figures_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
@@ -286,6 +294,7 @@ static json_t *wasted_json(const struct figures_tally *t)
 			   KEY_JSON("causes", list));
 }
 
+/* Sums up CPU time, memory and bytes, each over the attempts of which it is known. */
 static json_t *used_json(const struct figures_report *r)
 {
 	const struct figures_tally *t = r->tally;
@@ -300,6 +309,8 @@ static json_t *used_json(const struct figures_report *r)
 			   KEY_INT("write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0));
 }
 
+/* What to request, as numbers and as a batch script.  There is no script if no number of workers can finish in the time
+ * that was asked for. */
 static json_t *next_json(const struct figures_report *r)
 {
 	struct figures_recommendation a;

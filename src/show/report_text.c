@@ -27,17 +27,20 @@ struct text {
 	struct show_page page;
 };
 
+/* Begins a section; the rest of the heading's line is the caller's. */
 static void add_heading(const struct text *t, const char *words)
 {
 	js_buf_char(t->out, '\n');
 	show_paint(t->out, t->page.colours, SHOW_BOLD, words);
 }
 
+/* Begins a line of the head or of the resources: its NAME, and blanks up to the column of the values. */
 static void begin_report_line(const struct text *t, const char *name)
 {
 	js_buf_printf(t->out, "  %-11s", name);
 }
 
+/* Returns a number of seconds in the object O as text. */
 static struct show_amount took_text(const json_t *o, const char *key)
 {
 	return show_number(SHOW_TOOK, show_get_number(o, key));
@@ -68,6 +71,7 @@ static void add_counts(const struct text *t, const json_t *o, int coloured)
 	}
 }
 
+/* Appends "  attempts   41: 37 done, 4 failed; of 40 entries". */
 static void add_attempts_line(const struct text *t)
 {
 	const json_t *attempts = json_object_get(t->r, "attempts");
@@ -79,6 +83,7 @@ static void add_attempts_line(const struct text *t)
 	js_buf_printf(t->out, "; of %.0f %s\n", n, n == 1 ? "entry" : "entries");
 }
 
+/* Appends "  users      ann, bob and others", if any is known, and when the attempts ran. */
 static void add_users_and_time(const struct text *t)
 {
 	const json_t *users = json_object_get(t->r, "users");
@@ -96,6 +101,8 @@ static void add_users_and_time(const struct text *t)
 		      took_text(t->r, "seconds").text);
 }
 
+/* Appends what is there even if nothing has run: the stack and its state, what --share leaves out, how many entries are
+ * in which state, and why nobody works, if nobody does. */
 static void add_report_head(const struct text *t)
 {
 	const json_t *entries = json_object_get(t->r, "entries");
@@ -119,6 +126,8 @@ static void add_report_head(const struct text *t)
 	}
 }
 
+/* Appends the points of the verdict, each a line, or more on a narrow terminal: "Slowest: entry 17 took 3 min on n4."
+ */
 static void add_points(const struct text *t)
 {
 	const json_t *points = json_object_get(json_object_get(t->r, "verdict"), "points");
@@ -157,6 +166,7 @@ void show_histogram_text(const json_t *histogram, unsigned columns, struct js_bu
 	}
 }
 
+/* Appends quantiles and histogram of how long done entries took.  Of a single one there is only its time. */
 static void add_durations(const struct text *t)
 {
 	const json_t *d = json_object_get(t->r, "durations");
@@ -270,6 +280,7 @@ static const json_t *begin_table(const struct text *t, const json_t *from, const
 	return list;
 }
 
+/* Appends the rows of a table that begin_table has begun.  The columns end with the first without a key. */
 static void write_table(const struct text *t, const json_t *list, const struct table *table)
 {
 	size_t n = 0;
@@ -287,6 +298,7 @@ static void add_table(const struct text *t, const struct table *table)
 		write_table(t, list, table);
 }
 
+/* Appends a line for each step of time.  How long a step is stands in its objects, and so in the heading. */
 static void add_over_time(const struct text *t)
 {
 	const json_t *list = begin_table(t, t->r, &over_time);
@@ -298,6 +310,7 @@ static void add_over_time(const struct text *t)
 	write_table(t, list, &over_time);
 }
 
+/* Appends the causes of what was wasted, the most expensive first. */
 static void add_waste(const struct text *t)
 {
 	const json_t *w = json_object_get(t->r, "wasted"), *attempts = json_object_get(t->r, "attempts");
@@ -313,6 +326,7 @@ static void add_waste(const struct text *t)
 		js_buf_printf(t->out, "  (the duration of %.0f of them is unknown)\n", unknown);
 }
 
+/* Appends the groups of dead entries, and how to retry them. */
 static void add_failures(const struct text *t)
 {
 	const json_t *list = json_object_get(t->r, "failures");
@@ -324,6 +338,7 @@ static void add_failures(const struct text *t)
 	show_failures_rows(list, &t->page);
 }
 
+/* Appends "  memory     p50 1.2 GiB, p99 3.0 GiB, largest 3.4 GiB OF", if any attempt's is known. */
 static void add_memory_line(const struct text *t, const char *name, const json_t *memory, const char *of)
 {
 	if (show_get_number(memory, "attempts") <= 0)
@@ -334,6 +349,7 @@ static void add_memory_line(const struct text *t, const char *name, const json_t
 		      of);
 }
 
+/* Appends the resources that were used; nothing if none is known. */
 static void add_usage(const struct text *t)
 {
 	const json_t *u = json_object_get(t->r, "used");
@@ -373,6 +389,8 @@ static void add_packages(const struct text *t)
 		js_buf_printf(t->out, "  and %.0f more\n", more);
 }
 
+/* The sections stand in the order in which a reader needs them: what happened, the verdict, the figures behind it, and
+ * what to request for the next run. */
 void show_report_text(const json_t *r, unsigned columns, int colours, struct js_buf *out)
 {
 	const struct text t = {

@@ -39,6 +39,7 @@ struct show_amount show_report_cause(const struct figures_tally_cause *c)
 	return a;
 }
 
+/* "6.5 files/s.  It ends in about 12 min.", while the stack works. */
 static void add_pace_point(const struct figures_report *r, json_t *points)
 {
 	struct js_buf out = {0};
@@ -131,6 +132,8 @@ static void add_node_point(const struct figures_tally *t, const struct figures_t
 	add_point(points, n->fails ? "Bad node" : "Slow node", &out);
 }
 
+/* The nodes are sorted, so those that stand out come first.  Where none does, that is said, if there was more than one:
+ * a reader wants to know that it was looked at. */
 static void add_node_points(const struct figures_tally *t, json_t *points)
 {
 	struct js_buf out = {0};
@@ -148,6 +151,7 @@ static void add_node_points(const struct figures_tally *t, json_t *points)
 	}
 }
 
+/* What to request next time, as options to copy, and what they are good for. */
 static void add_request_point(const struct figures_report *r, json_t *points)
 {
 	const struct figures_recommendation *a = &r->recommendation;
@@ -192,6 +196,7 @@ static void add_time_points(const struct figures_report *r, json_t *points)
 	}
 }
 
+/* Which version ran; if there were several, a table shows how each of them did. */
 static void add_program_point(const struct figures_report *r, json_t *points)
 {
 	size_t n = figures_facts_count(&r->facts, JOBSTACK_FACT_PROGRAM);
@@ -208,6 +213,7 @@ static void add_program_point(const struct figures_report *r, json_t *points)
 	js_buf_free(&out);
 }
 
+/* The points in their order; one that has nothing to say is left out. */
 json_t *show_report_points(const struct figures_report *r)
 {
 	json_t *points = json_array();
@@ -245,6 +251,8 @@ void show_report_verdict(const struct figures_report *r, struct js_buf *out)
 		js_buf_printf(out, " %.1f %% of the commands' time was wasted.", 100 * figures_share(wasted, all));
 }
 
+/* The text for the section "methods" of a paper.  It ends when it has METHODS bytes, so that a stack with very many
+ * facts does not fill the report. */
 void show_report_methods(const struct figures_report *r, struct js_buf *out)
 {
 	static const char *const heading[] = {[JOBSTACK_FACT_PROGRAM] = "Program:",

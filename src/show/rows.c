@@ -12,6 +12,7 @@
 
 #define BAR 12 /* characters */
 
+/* Anything above 0 gets one character at least. */
 void show_bar(struct js_buf *out, unsigned width, double n, double of)
 {
 	unsigned full = of > 0 ? (unsigned)(n / of * width + 0.5) : 0;
@@ -20,6 +21,7 @@ void show_bar(struct js_buf *out, unsigned width, double n, double of)
 		js_buf_char(out, '#');
 }
 
+/* JSON has seconds, and the functions for text take microseconds. */
 struct show_amount show_number(enum show_kind kind, double value)
 {
 	struct show_amount a = {"-"};
@@ -115,6 +117,7 @@ static void add_rest_row(struct show_table *table, const struct show_row_column 
 	}
 }
 
+/* If there are more than MOST objects, the row of the others is the last of the MOST rows. */
 void show_rows(const json_t *list, const struct show_row_column *columns, size_t n, size_t most,
 	       const struct show_page *page)
 {

@@ -20,6 +20,8 @@
 #define LEAST_BAR 8	/* a narrower one says nothing */
 #define PIPE_COLUMNS 72 /* where there is no terminal */
 
+/* Returns the colour of a stack's state: green if it is finished, yellow if it is paused, red if it is cancelled or
+ * being dropped. */
 static enum show_colour stack_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
@@ -46,6 +48,7 @@ static void add_bar(struct js_buf *out, const struct show_page *page, const stru
 	js_bar_draw(out, &counts, width, (page->utf8 ? JS_BAR_UTF8 : 0) | (page->colours ? JS_BAR_COLOURS : 0));
 }
 
+/* Adds a stack's cells, in the order of the columns above.  A count of 0 gets no colour. */
 static void add_stack_row(struct show_table *t, const struct show_page *page, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -90,6 +93,8 @@ void show_status_table(const struct figures_snapshot *l, const struct show_page 
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
 
+/* Appends the name, state and note of a stack, and a bar of its progress as wide as the terminal, unless only a few
+ * characters would be left for it. */
 static void add_head_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -134,6 +139,7 @@ __attribute__((format(printf, 5, 6))) static void add_count_line(const struct sh
 	js_buf_printf(d->out, "%s\n", words);
 }
 
+/* Appends a line for each state with entries in it, with what that state means where it is not obvious. */
 static void add_count_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -167,6 +173,7 @@ static void add_count_lines(const struct show_page *d, const struct figures_seen
 	add_count_line(d, "pruned", SHOW_PLAIN, s->pruned, " (were done; their history is deleted)");
 }
 
+/* Appends "rate      6.5 files/s (1.9 s each)" and when it ends; nothing while nothing has ended lately. */
 static void add_pace_line(const struct show_page *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
@@ -179,6 +186,8 @@ static void add_pace_line(const struct show_page *d, const struct jobstack_pace 
 	js_buf_char(d->out, '\n');
 }
 
+/* Appends the stack's policy: what happens to entries that fail, limits if there are any, and the directory of relative
+ * names. */
 static void add_policy_lines(const struct show_page *d, const struct figures_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
@@ -287,6 +296,7 @@ static void format_job(const struct jobstack_worker_row *w, char text[128])
 			       array ? w->array_task : "", w->step != NULL ? "." : "", w->step != NULL ? w->step : "");
 }
 
+/* Adds a live worker's cells.  It may have claimed more entries than it has slots; only those in slots are busy. */
 static void add_worker_row(struct show_table *t, const struct jobstack_worker_row *w)
 {
 	uint64_t busy = w->running < w->slots ? w->running : w->slots;
@@ -353,6 +363,8 @@ void show_status_head(const struct figures_snapshot *l, const struct show_page *
 	add_policy_lines(page, &l->seen[0]);
 }
 
+/* Everything but the NOTES is cut to the terminal's width; they contain command lines that must stay whole, and have
+ * been wrapped. */
 void show_status_detail(const struct figures_snapshot *l, const char *notes, const struct show_page *page)
 {
 	const size_t groups = l->failures.report.groups, left = groups > SHOWN_FAILURES ? groups - SHOWN_FAILURES : 0;

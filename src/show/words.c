@@ -15,6 +15,7 @@
 #define LAST_WORDS 100 /* columns */
 #define LAST_NAME 200  /* bytes: of a longer name the end is shown */
 
+/* Returns whether the LEN bytes at TEXT are WORD. */
 static int is_word(const char *word, const char *text, size_t len)
 {
 	return strlen(word) == len && strncmp(word, text, len) == 0;
@@ -104,6 +105,7 @@ const char *show_stack_word(enum jobstack_stack_state state)
 	return (size_t)state < sizeof(word) / sizeof(word[0]) ? word[state] : "?";
 }
 
+/* "Finished" is no state in the database: an open stack may get more entries at any time. */
 const char *show_stack_state(const struct jobstack_status *s)
 {
 	return s->state == JOBSTACK_OPEN && figures_stack_is_over(s) ? "finished" : show_stack_word(s->state);
@@ -157,6 +159,7 @@ static void add_last_words(struct js_buf *out, const char *text, size_t len)
 	js_buf_free(&safe);
 }
 
+/* Of a long name the end is shown, where the file is; of a long message, too, where the cause mostly is. */
 void show_failed(struct js_buf *out, const void *path, size_t len, const char *reason, const char *tail,
 		 size_t tail_len)
 {

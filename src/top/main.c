@@ -55,11 +55,13 @@ static void handle_signal(int number)
 		stop = number;
 }
 
+/* Returns what the chosen line shows; NULL: no line can be chosen. */
 static const struct page_row *chosen_row(const struct ui *u)
 {
 	return u->page.n > 0 ? &u->page.row[u->at[u->want.view]] : NULL;
 }
 
+/* Makes the page anew from the picture: after a new picture, a new filter, or another size of the terminal. */
 static void make_page(struct ui *u)
 {
 	size_t *at = &u->at[u->want.view];
@@ -71,6 +73,7 @@ static void make_page(struct ui *u)
 		*at = u->page.n > 0 ? u->page.n - 1 : 0;
 }
 
+/* Draws the first line, which names the view, and below it what is wrong with the database, if anything. */
 static void draw_head(const struct ui *u, int *row)
 {
 	char entry[40] = "";
@@ -267,6 +270,7 @@ static void act_on(struct ui *u, int key, const struct page_row *row)
 	}
 }
 
+/* Moves the choice by so many lines, to the first or last one at most. */
 static void move_choice(struct ui *u, int64_t by)
 {
 	const int64_t to = (int64_t)u->at[u->want.view] + by, last = (int64_t)u->page.n - 1;
@@ -308,6 +312,8 @@ static void handle_key(struct ui *u, int key)
 		act_on(u, key, &(const struct page_row){.stack = u->want.stack, .entry = u->want.entry});
 }
 
+/* It ends by _exit: the reading thread may be waiting for a server, and ncurses keeps memory.  A signal that ended it
+ * is raised again, when the terminal is as it was. */
 int main(int argc, char **argv)
 {
 	static struct ui u;
