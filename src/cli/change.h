@@ -16,7 +16,7 @@ struct cli_change {
 	const char *done;     /* "requeued", also the key in JSON */
 	const char *to;	      /* the other stack, for a move; else NULL */
 	const char *matching; /* "requeueable" */
-	const char *hint;     /* behind the advice if no entry is in these states; or "" */
+	const char *hint;     /* behind the message if no entry is in these states; or "" */
 	/* If the change concerns entries in these states, the user is asked first: ASK[0] "5" ASK[1] "entries of the
 	 * stack ..." ASK[2], such as "run 5 done entries of the stack ... again". */
 	unsigned asks;

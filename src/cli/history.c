@@ -112,7 +112,7 @@ static void add_name(struct js_buf *out, const char *name, size_t width)
 	js_buf_printf(out, "%*s", (int)(out->len - from < width ? width - (out->len - from) : 0), "");
 }
 
-/* The line of an attempt, or of an entry that is in a STATE now. */
+/* Adds the line of an attempt, or of an entry that is in a STATE now. */
 static void add_text_line(struct history *h, const struct jobstack_item *i, const char *state)
 {
 	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us, us = figures_took(i);

@@ -106,7 +106,7 @@ static int fill_input(struct cli_input *in)
 	return 0;
 }
 
-/* The first line of what has come that ends with a carriage return; 0: none does. */
+/* Returns the number of the first line, in what has come so far, that ends with a carriage return; 0: none does. */
 static uint64_t find_cr(const struct cli_input *in)
 {
 	const char *line = in->buffer + in->begin, *end = in->buffer + in->end, *stop;

@@ -133,7 +133,7 @@ static int run_command(struct cli *cli, const char *name, int argc, char **argv)
 	return fail_unknown(cli, name);
 }
 
-/* The heading above command[I], or NULL if the one before it is of the same group. */
+/* Returns the heading above command[I], or NULL if the one before it is of the same group. */
 static const char *heading_above(size_t i)
 {
 	return i == 0 || command[i].group != command[i - 1].group ? heading[command[i].group] : NULL;
@@ -160,7 +160,7 @@ static void print_help(FILE *to)
 		to);
 }
 
-/* For the build: see spec.c. */
+/* Prints all option tables, for the build: see spec.c. */
 static int print_spec(int with_server)
 {
 	int status = CLI_YES;

@@ -229,8 +229,8 @@ static const struct js_opt table[] = {
 	 CLI_FLAG(&recovery.wait)},
 	CLI_OPTS_REST};
 
-/* The command itself.  Status 1 means that a death is still possible, so that a script knows that it has to come again.
- */
+/* Does the command itself.  Status 1 means that a death is still possible, so that a script knows that it has to come
+ * again. */
 static int recover_dead(struct cli *cli)
 {
 	struct cli_recovery *r = &recovery;

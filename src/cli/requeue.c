@@ -131,8 +131,8 @@ static int check_requeue(struct cli *cli)
 	return cli_change_check(cli, &change);
 }
 
-/* Without -t.  Entries of dead workers are recovered only if nothing says which entries are meant, or they are named.
- */
+/* Returns the states for a call without -t.  Entries of dead workers are recovered only if nothing says which entries
+ * are meant, or they are named. */
 static unsigned default_states(void)
 {
 	if (change.to != NULL)

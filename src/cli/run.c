@@ -247,7 +247,7 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 
 /* ------------------------------------------------------------------------------------------------------- summary */
 
-/* The stack's numbers; all 0 if there is no such stack (yet). */
+/* Reads the stack's numbers; all are 0 if there is no such stack (yet). */
 static int read_status(struct run *r, struct jobstack_status *s)
 {
 	int status = cli_read_status(r->cli, s);
@@ -431,7 +431,7 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	return status;
 }
 
-/* The exit status, from what the push, the worker and the stack say. */
+/* Returns the exit status, from what the push, the worker and the stack say, in this order. */
 static int run_status(struct run *r, int pushed, int stack)
 {
 	if (r->failed)
@@ -479,9 +479,9 @@ static int print_commands(struct run *r)
 	return status == 0 && r->input.refused > 0 ? CLI_NO : status;
 }
 
-/* The whole command.  The order matters: the worker checks its options before a name is pushed for it; its check needs
- * the stack's name, which is found before that; and the summary subtracts the numbers that are read just before the
- * push. */
+/* Does the whole command.  The order matters: the worker checks its options before a name is pushed for it; its check
+ * needs the stack's name, which is found before that; and the summary subtracts the numbers that are read just before
+ * the push. */
 static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;

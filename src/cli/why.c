@@ -55,7 +55,8 @@ __attribute__((format(printf, 4, 5))) static void add_reason(const struct reason
 						    remedy == NULL ? NULL : js_remedy_fill(remedy, &about)});
 }
 
-/* Paused, cancelled, being dropped: then nothing can run.  PAUSED: what to do about a pause, if not the usual. */
+/* Adds that the stack is paused, cancelled or being dropped, and returns 1: then nothing can run.  PAUSED: what to do
+ * about a pause, if not the usual. */
 static int state_reasons(const struct reasons *r, const char *paused)
 {
 	const struct jobstack_status *s = r->s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The figures of a report.  Promise: each number that it advises to request is on the safe side of what was measured,
+ * The figures of a report.  Promise: each number that it recommends is on the safe side of what was measured,
  * and is a round number.
  */
 #include "figures/report.h"
@@ -44,8 +44,8 @@ static uint64_t larger_of(double a, double b)
 	return (uint64_t)(a > b ? a : b);
 }
 
-/* Memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.  Entries that
- * need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
+/* Recommends memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.
+ * Entries that need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
 static void recommend_memory(struct figures_recommendation *a, const struct figures_tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
@@ -56,9 +56,10 @@ static void recommend_memory(struct figures_recommendation *a, const struct figu
 	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
 }
 
-/* Wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at most a day,
- * which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half an entry per
- * slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a fifth. */
+/* Recommends a wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at
+ * most a day, which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half
+ * an entry per slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a
+ * fifth. */
 static void recommend_time(struct figures_recommendation *a, const struct figures_tally *t, int64_t within_us)
 {
 	uint64_t us = larger_of(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
@@ -201,7 +202,8 @@ size_t figures_report_steps(const struct figures_report *r, struct figures_step 
 	return to - from + 1;
 }
 
-/* Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1. */
+/* Returns Wilson's confidence bound of the share PART / ALL: the lower one if SIDE is -1, the upper one if it is 1.
+ * Unlike the mean plus or minus its error, it is right for few attempts and for shares near 0, too. */
 static double share_bound(double part, double all, int side)
 {
 	double z2 = SURE * SURE, p = part / all;
@@ -362,9 +364,8 @@ static int remove_hidden(const struct figures_share *share, struct figures_repor
 	return figures_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
 }
 
-/* One pass over the attempts; everything else is a query of its own, of constant length.  Why nobody works is not part
- * of a shared report, since it
- * quotes a log and a reason. */
+/* Reads the attempts in one pass; everything else is a query of its own, of constant length.  Why nobody works is not
+ * part of a shared report, since it quotes a log and a reason. */
 int figures_report_read(struct jobstack *handle, const char *name, struct figures_report *r,
 			figures_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {

@@ -12,7 +12,7 @@
 
 #define FIGURES_REPORT_STEPS 24 /* over time, at most */
 
-#define FIGURES_FEW 20 /* with fewer done entries the advice is a guess */
+#define FIGURES_FEW 20 /* with fewer done entries the recommendation is a guess */
 #define FIGURES_PACKAGES 25
 
 /* The Python packages of a stack that most attempts imported. */
@@ -28,7 +28,7 @@ struct figures_packages {
 
 /* What the next run should request, computed from the last one.  docs/DATA.md explains the rules. */
 struct figures_recommendation {
-	int known; /* an entry is done, so there is advice */
+	int known; /* an entry is done, so something can be recommended */
 	int few;
 	int64_t longest_us, p99_us;
 	int64_t time_us;    /* wall time of a worker's job, in whole minutes */

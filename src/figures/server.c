@@ -34,7 +34,7 @@ void figures_server_free(struct figures_server *s)
 	js_buf_free(&s->facts);
 }
 
-/* The next value of NAME behind the value AFTER (NULL: the first one), or NULL. */
+/* Returns the next value of NAME behind the value AFTER (NULL: the first one), or NULL. */
 static const char *next_value(const struct figures_server *s, const char *name, const char *after)
 {
 	const char *at = after == NULL ? s->facts.data : after + strlen(after) + 1, *end = s->facts.data + s->facts.len;

@@ -80,7 +80,7 @@ int64_t figures_took(const struct jobstack_item *i)
 	return end > i->started_us ? end - i->started_us : 0;
 }
 
-/* The bytes that an attempt read and wrote; -1: unknown. */
+/* Returns the bytes that an attempt read and wrote; -1: unknown. */
 static double sum_bytes(const struct jobstack_item *i)
 {
 	return i->read_bytes >= 0 && i->write_bytes >= 0 ? (double)i->read_bytes + (double)i->write_bytes : -1;
@@ -110,7 +110,7 @@ static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item
 
 /* -------------------------------------------------------------------------------------------------------- causes */
 
-/* Why an attempt was not done, in words that are the same for all attempts with this cause. */
+/* Writes why an attempt was not done, in words that are the same for all attempts with this cause. */
 static void format_cause(const struct jobstack_item *i, char words[FIGURES_WORDS])
 {
 	static const char *const known[JOBSTACK_CAUSES] = {

@@ -128,7 +128,7 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
  * If the usage begins with "[STACK]", the first word is the stack; with "[STACK...]", all words are, and -s may be
- * repeated.  TOO_MANY not NULL: other words are refused, with that as the advice ("name a stack with -s", or "").
+ * repeated.  TOO_MANY not NULL: other words are refused, with that as the remedy ("name a stack with -s", or "").
  * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many);
 

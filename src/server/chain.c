@@ -59,7 +59,7 @@ int chain_write(const char *dir, const char *jobs, const char *cluster)
 	return js_file_replace(chain_beside(dir, ".jobs"), 0644, lines, strlen(lines));
 }
 
-/* The log of the job with the largest number. */
+/* The last job is the one with the largest number. */
 const char *chain_last_log(const char *dir)
 {
 	static char newest[JS_LAYOUT_PATH + 32];

@@ -50,7 +50,7 @@ static int replace_and_wipe(const char *path, mode_t mode, struct js_buf *t, str
 	return status;
 }
 
-/* 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
+/* A password is 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
 void config_make_password(char password[SERVER_PASSWORD])
 {
 	js_file_random_hex(password, SERVER_PASSWORD - 1);
@@ -208,7 +208,7 @@ int config_write_init(struct server *s)
 	return status;
 }
 
-/* The path of the CA's certificate: ca.pem beside client.cnf, NAME-ca.pem beside NAME.cnf. */
+/* Makes the path of the CA's certificate: ca.pem beside client.cnf, NAME-ca.pem beside NAME.cnf. */
 static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 {
 	const char *slash = strrchr(client_file, '/'), *base = slash == NULL ? client_file : slash + 1;

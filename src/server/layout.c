@@ -181,8 +181,8 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	return status;
 }
 
-/* A lock in /tmp, for a file system without locks.  It works only among processes of this host, which is all that is
- * needed. */
+/* Opens a lock in /tmp, for a file system without locks.  It works only among processes of this host, which is all that
+ * is needed. */
 static int open_local_lock(const struct js_layout *layout, struct jobstack_error *error)
 {
 	char path[160];

@@ -78,7 +78,7 @@ void js_logfile_tell(const struct cli *cli, const char *text, int lines)
 			cli_tell(cli, "| %.*s", (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
-/* By words, because servers, installers and client programs give no number, each in its own way. */
+/* It goes by words, because servers, installers and client programs give no number, each in its own way. */
 int js_logfile_says_full(const char *text)
 {
 	/* 28: no space; 122: the quota is full; 135: a table can't grow */

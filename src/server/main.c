@@ -241,7 +241,7 @@ static int parse_server(struct server *s, int argc, char **argv, const struct ve
 	return status != 0 ? status : CLI_GO_ON;
 }
 
-/* For `jobstack --spec`. */
+/* Prints the option tables for `jobstack --spec`. */
 static int print_spec(void)
 {
 	int status = cli_spec_table(&opts);

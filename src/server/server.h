@@ -77,7 +77,7 @@ int server_uptime(const struct server *s, int64_t *us);
 /* Logs in with the option file FILE, to prove that clients can. */
 int server_try_login(struct server *s, const char *file);
 
-/* Prints s->cli.error, and returns the exit status.  It is cli_fail without the advice to start a server. */
+/* Prints s->cli.error, and returns the exit status.  It is cli_fail without the remedy to start a server. */
 int server_fail(struct server *s);
 
 /* show.c: prints the state; the state as JSON. */

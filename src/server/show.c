@@ -17,7 +17,7 @@ static const char *const state_word[] = {[JS_OWNER_STOPPED] = "stopped",
 					 [JS_OWNER_ELSEWHERE] = "elsewhere"};
 _Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_OWNER_STATES, "a word for each state");
 
-/* A member with a text that is null if it is empty: what is not known of a server is "". */
+/* Returns a member with a text that is null if it is empty: what is not known of a server is "". */
 static struct show_member text_member(const char *key, const char *text)
 {
 	return show_text_member(key, *text == '\0' ? NULL : text);
@@ -65,7 +65,7 @@ int server_started(struct server *s, const char *what)
 	return CLI_YES;
 }
 
-/* The jobs of `server submit`, except the one that runs the server. */
+/* Prints the jobs of `server submit`, except the one that runs the server. */
 static void print_waiting_jobs(const struct server *s)
 {
 	struct chain chain;

@@ -49,8 +49,8 @@ static int try_socket(const void *path)
 	return bad;
 }
 
-/* The socket is in the server's directory.  If its path is too long, or the file system has no sockets, it is in a new
- * directory in /tmp. */
+/* Chooses where the socket is: in the server's directory; or, if that path is too long or the file system has no
+ * sockets, in a new directory in /tmp. */
 static int choose_socket(struct server *s)
 {
 	char path[JS_LAYOUT_PATH];
@@ -378,7 +378,8 @@ static int start_new_server(struct server *s)
 	return status < 0 ? status : s->cli.error.code;
 }
 
-/* The server runs, or is starting because the command that started it was killed. */
+/* Handles a server that runs, or is starting because the command that started it was killed: waits until it answers,
+ * and writes the client's file again. */
 static int join_running_server(struct server *s)
 {
 	const struct js_owner *o = &s->owner;
@@ -396,7 +397,7 @@ static int join_running_server(struct server *s)
 	return finish_start(s);
 }
 
-/* The record is another host's.  0 if its directory is to be taken over. */
+/* Decides about a record of another host.  Returns 0 if its directory is to be taken over. */
 static int take_over(struct server *s)
 {
 	const struct js_owner *o = &s->owner;

@@ -58,8 +58,8 @@ int server_try_login(struct server *s, const char *file)
 	return status;
 }
 
-/* The data are an older MariaDB's: says how to upgrade them with the options of this call.  A job's address is its
- * node's, and the upgrade runs elsewhere. */
+/* Prints that the data are an older MariaDB's, and how to upgrade them with the options of this call.  A job's address
+ * is its node's, and the upgrade runs elsewhere. */
 static int fail_old_data(struct server *s)
 {
 	struct cli *cli = &s->cli;

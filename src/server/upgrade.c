@@ -43,7 +43,8 @@ static int run_client(struct server *s, const char *name, const char *argument, 
 	return js_program_run(&s->cli, &tool, s->layout.dir);
 }
 
-/* The server works with tables of an older version too, so a failure is printed, and nothing else. */
+/* Upgrades the server's own tables.  It works with those of an older version, too, so a failure is printed, and nothing
+ * else. */
 static void upgrade_tables(struct server *s)
 {
 	/* seen with 10.11: its scheduler and the change of the table of events waited for each other for ever */

@@ -34,7 +34,7 @@ struct show_amount show_duration(int64_t us)
 	return a;
 }
 
-/* From 10 s on, show_duration's words; below, three digits, and of less than a millisecond two. */
+/* Uses show_duration's words from 10 s on; below, three digits, and of less than a millisecond two. */
 struct show_amount show_took(double us)
 {
 	if (us >= 1e7)
@@ -98,7 +98,7 @@ struct show_amount show_size(double bytes)
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
-/* The largest unit of which it is a whole number; without one, as show_took. */
+/* Uses the largest unit of which it is a whole number; without one, it is as show_took. */
 struct show_amount show_whole(int64_t us)
 {
 	static const struct {

@@ -20,7 +20,7 @@ static void set_outcomes(json_t *o, const uint64_t n[FIGURES_OUTCOMES])
 		SHOW_SET(o, KEY_COUNT(show_outcome_word(v), n[v]));
 }
 
-/* The coefficients of variation of the time and of the bytes per second, and the mean of these. */
+/* Sets the coefficients of variation of the time and of the bytes per second, and the mean of these. */
 static void set_spreads(json_t *o, const struct figures_spread *took, const struct figures_spread *moved)
 {
 	double time_cv = figures_spread_cv(took), bytes_cv = figures_spread_cv(moved);
@@ -39,7 +39,7 @@ static json_t *attempts_json(const struct figures_tally *t)
 	return o;
 }
 
-/* What `--share` has left out: a list of words, and a sentence.  Both are null without it. */
+/* Sets what `--share` has left out: a list of words, and a sentence.  Both are null without it. */
 static void set_left_out(json_t *o, const struct figures_share *share)
 {
 	json_t *list = share == NULL ? json_null() : json_array();
@@ -309,8 +309,8 @@ static json_t *used_json(const struct figures_report *r)
 			   KEY_INT("write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0));
 }
 
-/* What to request, as numbers and as a batch script.  There is no script if no number of workers can finish in the time
- * that was asked for. */
+/* Returns what to request, as numbers and as a batch script.  There is no script if no number of workers can finish in
+ * the time that was asked for. */
 static json_t *next_json(const struct figures_report *r)
 {
 	struct figures_recommendation a;

@@ -78,7 +78,7 @@ static void describe_memory(const struct figures_report *r, json_t *list)
 			     r->tally->no_memory, show_plural(r->tally->no_memory));
 }
 
-/* "12 to finish in 1 h, 2 in 8 h"; returns how many were added. */
+/* Appends "12 to finish in 1 h, 2 in 8 h".  Returns how many numbers were added. */
 static size_t add_worker_numbers(const struct figures_recommendation *a, struct js_buf *out)
 {
 	static const struct {

@@ -39,7 +39,7 @@ struct show_amount show_report_cause(const struct figures_tally_cause *c)
 	return a;
 }
 
-/* "6.5 files/s.  It ends in about 12 min.", while the stack works. */
+/* Adds "6.5 files/s.  It ends in about 12 min.", while the stack works. */
 static void add_pace_point(const struct figures_report *r, json_t *points)
 {
 	struct js_buf out = {0};
@@ -53,7 +53,7 @@ static void add_pace_point(const struct figures_report *r, json_t *points)
 	add_point(points, "Speed", &out);
 }
 
-/* " exit 3, such as "bad magic", all on n3 (for example entry 561)." */
+/* Appends " exit 3, such as "bad magic", all on n3 (for example entry 561)." */
 static void add_failure(const struct figures_failure *f, struct js_buf *out)
 {
 	int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
@@ -76,7 +76,7 @@ static void add_failure(const struct figures_failure *f, struct js_buf *out)
 	js_buf_printf(out, " (%sentry %" PRIu64 ").", f->f.count > 1 ? "for example " : "", f->f.entry);
 }
 
-/* What went wrong: the groups of dead entries; if nothing is dead, the cause that cost most time. */
+/* Adds what went wrong: the groups of dead entries; if nothing is dead, the cause that cost most time. */
 static void add_wrong_point(const struct figures_report *r, json_t *points)
 {
 	const struct figures_tally *t = r->tally;
@@ -151,7 +151,7 @@ static void add_node_points(const struct figures_tally *t, json_t *points)
 	}
 }
 
-/* What to request next time, as options to copy, and what they are good for. */
+/* Adds what to request next time, as options to copy, and what they are good for. */
 static void add_request_point(const struct figures_report *r, json_t *points)
 {
 	const struct figures_recommendation *a = &r->recommendation;
@@ -168,7 +168,7 @@ static void add_request_point(const struct figures_report *r, json_t *points)
 	add_point(points, "Request next time", &out);
 }
 
-/* What took longest, and what was wasted. */
+/* Adds what took longest, and what was wasted. */
 static void add_time_points(const struct figures_report *r, json_t *points)
 {
 	const struct figures_tally *t = r->tally;
@@ -196,7 +196,7 @@ static void add_time_points(const struct figures_report *r, json_t *points)
 	}
 }
 
-/* Which version ran; if there were several, a table shows how each of them did. */
+/* Adds which version ran; if there were several, a table shows how each of them did. */
 static void add_program_point(const struct figures_report *r, json_t *points)
 {
 	size_t n = figures_facts_count(&r->facts, JOBSTACK_FACT_PROGRAM);
@@ -213,7 +213,7 @@ static void add_program_point(const struct figures_report *r, json_t *points)
 	js_buf_free(&out);
 }
 
-/* The points in their order; one that has nothing to say is left out. */
+/* Lists the points in their order; one that has nothing to say is left out. */
 json_t *show_report_points(const struct figures_report *r)
 {
 	json_t *points = json_array();
@@ -229,7 +229,7 @@ json_t *show_report_points(const struct figures_report *r)
 	return points;
 }
 
-/* "3 of 40 entries are left" and the like: what a person wants to know first. */
+/* Appends "3 of 40 entries are left" and the like: what a person wants to know first. */
 void show_report_verdict(const struct figures_report *r, struct js_buf *out)
 {
 	const struct jobstack_status *s = &r->stack.s;
@@ -251,8 +251,8 @@ void show_report_verdict(const struct figures_report *r, struct js_buf *out)
 		js_buf_printf(out, " %.1f %% of the commands' time was wasted.", 100 * figures_share(wasted, all));
 }
 
-/* The text for the section "methods" of a paper.  It ends when it has METHODS bytes, so that a stack with very many
- * facts does not fill the report. */
+/* Appends the text for the section "methods" of a paper.  It ends when it has METHODS bytes, so that a stack with very
+ * many facts does not fill the report. */
 void show_report_methods(const struct figures_report *r, struct js_buf *out)
 {
 	static const char *const heading[] = {[JOBSTACK_FACT_PROGRAM] = "Program:",

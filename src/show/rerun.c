@@ -39,8 +39,8 @@ static char **split_words(const struct jobstack_bytes *list, int *n)
 	return words;
 }
 
-/* The template of the command that the worker was started with, and whether it was persistent; NULL if that is unknown.
- */
+/* Makes the template of the command that the worker was started with.  *PERSISTENT: it was a persistent one.  NULL: the
+ * command is unknown. */
 static struct js_template *make_template(int n, char *words[], int *persistent)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -82,7 +82,7 @@ static struct js_template *make_template(int n, char *words[], int *persistent)
 	return status == 0 ? template : NULL;
 }
 
-/* The entry's line as a persistent command reads it, piped to the command. */
+/* Appends what gives a persistent command the entry's line on its standard input. */
 static void add_request(struct js_buf *line, const struct js_template_values *values)
 {
 	char request[JS_PERSIST_REQUEST];

@@ -98,7 +98,7 @@ static void add_row_cell(struct show_table *table, const struct show_row_column 
 	}
 }
 
-/* The row for all objects from the one at FROM on. */
+/* Adds the row for all objects from the one at FROM on, with the sums of their counts. */
 static void add_rest_row(struct show_table *table, const struct show_row_column *columns, const json_t *list,
 			 size_t from)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* An array of N objects, each made by ONE. */
+/* Returns an array of N objects, each made by ONE. */
 static json_t *make_list(const struct figures_snapshot *l, size_t n,
 			 json_t *(*one)(const struct figures_snapshot *l, size_t i))
 {
@@ -51,7 +51,8 @@ static json_t *bad_node_json(const struct figures_snapshot *l, size_t i)
 			   KEY_COUNT("attempts_elsewhere", b->b.attempts_elsewhere));
 }
 
-/* The version that all have in common comes first: where a long message is cut, its end stays. */
+/* Returns the message of a group.  The version that all have in common comes first: where a long message is cut, its
+ * end stays. */
 static struct show_member message_member(const struct figures_failure *one)
 {
 	const char *example = one->f.various ? "(various)" : one->example;

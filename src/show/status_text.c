@@ -284,7 +284,7 @@ void show_longest_table(const struct figures_snapshot *l, const struct show_page
 	show_table_write(&t, page, 2);
 }
 
-/* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
+/* Writes the Slurm job of a worker: "120_3.0"; "-" outside of Slurm. */
 static void format_job(const struct jobstack_worker_row *w, char text[128])
 {
 	int array = w->array_job != NULL && w->array_task != NULL;
@@ -334,7 +334,7 @@ void show_workers_table(const struct figures_snapshot *l, const struct show_page
 	show_table_write(&t, page, 2);
 }
 
-/* The lines that are shown in any case. */
+/* Appends the lines that are shown in any case. */
 static void add_main_lines(const struct figures_snapshot *l, const struct show_page *page)
 {
 	int64_t missing_us = figures_missing_us(l);

@@ -54,7 +54,7 @@ void show_paint(struct js_buf *out, int on, enum show_colour colour, const char 
 		js_buf_str(out, text);
 }
 
-/* The length of the colour at TEXT, as show_paint writes it; 0 if there is none. */
+/* Returns the length of the colour at TEXT, as show_paint writes it; 0 if there is none. */
 static size_t colour_length(const char *text, size_t len)
 {
 	size_t n = 2;
@@ -66,7 +66,7 @@ static size_t colour_length(const char *text, size_t len)
 	return n < len && text[n] == 'm' ? n + 1 : 0;
 }
 
-/* The length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
+/* Returns the length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
 static size_t character_length(const char *text, size_t len, unsigned *columns)
 {
 	size_t step = colour_length(text, len);

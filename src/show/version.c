@@ -11,7 +11,7 @@
 
 #define DIGITS 12 /* of a sum */
 
-/* "2026-11-23T14:02:11.123456Z" as far as the second: two versions of a minute differ. */
+/* Appends "2026-11-23T14:02:11.123456Z" as far as the second: two versions of a minute differ. */
 static void add_second(struct js_buf *out, const char *time)
 {
 	js_buf_printf(out, "%.10s %.8s", time, time + 11);

@@ -67,7 +67,7 @@ int show_outcome(const char *word, size_t len)
 	return -1;
 }
 
-/* The most telling word: a cause of ours, else the signal, else the exit status, else only the outcome. */
+/* Returns the most telling word: a cause of ours, else the signal, else the exit status, else only the outcome. */
 static struct show_amount format_ending(int outcome, int32_t exit_code, int32_t signal, enum jobstack_cause cause)
 {
 	struct show_amount how;

@@ -244,7 +244,7 @@ static void ask_requeue(struct ui *u, const struct page_row *row)
 	ask_and_run(u, "requeue", which, reason);
 }
 
-/* A key for what is chosen. */
+/* Handles a key for what is chosen. */
 static void act_on(struct ui *u, int key, const struct page_row *row)
 {
 	char limit[100] = "max-running=", entry[24];

@@ -27,8 +27,8 @@ static const struct {
 } inherited[] = {{"account", 'A'},  {"partition", 'p'}, {"qos", 'q'},  {"reservation", 0},
 		 {"clusters", 'M'}, {"wckey", 0},	{"export", 0}, {"nice", 0}};
 
-/* The seconds before the wall time at which workers must get a signal, so that their --grace fits; 0: no signal.  Each
- * of them starts nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an
+/* Returns how many seconds before the wall time workers must get a signal, so that their --grace fits; 0: no signal.
+ * Each of them starts nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an
  * earlier signal would only take from entries that can still be done, so it is wanted just where the site's KillWait is
  * too short. */
 static int64_t signal_seconds(const struct submit *s)
@@ -196,8 +196,8 @@ const char *submit_partition(const struct submit *s)
 	return partition != NULL ? partition : getenv("SBATCH_PARTITION");
 }
 
-/* The option that excludes nodes which were bad in the last round, the newest, beside those that are excluded already;
- * up to a quarter of the partition.  NULL: there are none.  To be freed. */
+/* Returns the option that excludes nodes which were bad in the last round, the newest, beside those that are excluded
+ * already; up to a quarter of the partition.  NULL: there are none.  To be freed. */
 static char *exclude_option(struct submit *s)
 {
 	const char *partition = submit_partition(s);

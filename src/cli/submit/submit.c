@@ -394,7 +394,7 @@ static int print_submitted(struct submit *s)
 	return CLI_YES;
 }
 
-/* --watch: we become `jobstack status -w`. */
+/* Does --watch: becomes `jobstack status -w`. */
 static int watch_jobs(struct submit *s)
 {
 	struct cli_words line = {0};
