@@ -119,11 +119,6 @@ int figures_report_so_far(const struct figures_report *r)
 	return figures_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
 }
 
-uint64_t figures_report_workers(const struct figures_report *r)
-{
-	return r->wanted_us >= 0 ? figures_recommendation_workers(&r->recommendation, r->wanted_us) : 0;
-}
-
 /* Bars without an attempt are kept, up to that of the longest: gaps are part of the picture. */
 size_t figures_report_histogram(const struct js_sketch *us, struct figures_bar bar[FIGURES_BARS])
 {
@@ -150,7 +145,7 @@ uint64_t figures_report_request(const struct figures_report *r, struct figures_r
 	*a = r->recommendation;
 	*within_us = r->wanted_us;
 	if (r->wanted_us >= 0)
-		return figures_report_workers(r);
+		return figures_recommendation_workers(a, r->wanted_us);
 	for (size_t i = 0; i < 4 && (workers == 0 || workers > r->tally->node_n); i++) {
 		*within_us = minutes[i] * 60 * JS_SECOND_US;
 		make_recommendation(a, r->tally, left, *within_us);

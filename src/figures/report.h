@@ -70,9 +70,6 @@ void figures_report_free(struct figures_report *report);
 /* Returns whether the stack has work left, and is not cancelled.  Then the report says "so far". */
 int figures_report_so_far(const struct figures_report *report);
 
-/* Returns how many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
-uint64_t figures_report_workers(const struct figures_report *report);
-
 /* Computes what to request for the next run: RECOMMENDATION gets it for the wanted time or, if none was given, for the
  * first of 10 min, 1 h, 8 h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets
  * that time.  Returns how many workers; 0: no number of workers can. */

@@ -103,11 +103,11 @@ static size_t add_worker_numbers(const struct figures_recommendation *a, struct 
 	return added;
 }
 
-static void describe_workers(const struct figures_report *r, json_t *list)
+/* N workers finish in the wanted time; 0: no number of workers can, or no time was given. */
+static void describe_workers(const struct figures_report *r, uint64_t n, json_t *list)
 {
 	const struct figures_recommendation *a = &r->recommendation;
 	const struct show_amount wanted = show_took((double)r->wanted_us);
-	uint64_t n = figures_report_workers(r);
 	struct js_buf out = {0};
 
 	if (r->wanted_us >= 0 && n == 0) {
@@ -131,6 +131,7 @@ json_t *show_report_recommendations(const struct figures_report *r)
 	struct js_buf nodes = {0};
 	json_t *list = json_array();
 	int64_t within_us;
+	uint64_t n;
 
 	if (!a->known) {
 		add_sentence(list,
@@ -139,7 +140,7 @@ json_t *show_report_recommendations(const struct figures_report *r)
 			     r->stack.name);
 		return list;
 	}
-	(void)figures_report_request(r, &request, &within_us);
+	n = figures_report_request(r, &request, &within_us);
 	describe_time(r, request.time_us, list);
 	describe_memory(r, list);
 	add_excluded(r, &nodes);
@@ -149,7 +150,7 @@ json_t *show_report_recommendations(const struct figures_report *r)
 	if (a->cpus > 1)
 		add_sentence(list, "--cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy",
 			     a->cpus * a->slots, a->cpus);
-	describe_workers(r, list);
+	describe_workers(r, r->wanted_us >= 0 ? n : 0, list);
 	if (a->few)
 		add_sentence(list, "(based on only %" PRIu64 " done %s: allow a larger margin)",
 			     SHOW_ENTRIES(r->tally->done_us.n));
