@@ -16,6 +16,7 @@
 #include "show/words.h"
 #include "cli/worker.h"
 #include "figures/stack.h"
+#include "frame/remedy.h"
 #include "proc/child.h"
 #include "exec/worker_options.h"
 
@@ -333,7 +334,9 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	/* at its max-failures the worker has said it, and resume would be refused */
 	if (r->now.state == JOBSTACK_PAUSED &&
 	    (r->now.max_failures <= 0 || r->now.dead < (uint64_t)r->now.max_failures))
-		cli_say(r->cli, CLI_IS_PAUSED, r->cli->stack, r->cli->stack);
+		cli_say(r->cli, "the stack \"%s\" is paused: %s", r->cli->stack,
+			js_remedy_fill(js_remedy_text(JS_WHY_PAUSED),
+				       &(const struct js_remedy){.stack = r->cli->stack}));
 	if (done > 0 || r->now.dead > 0)
 		say_where_output_is(r);
 	return r->now.dead > 0 || count_left(&r->now) > 0 ? CLI_NO : CLI_YES;

@@ -25,7 +25,6 @@
 #define SLURM_LIMIT_US (5 * JS_SECOND_US)
 #define JOBS 21 /* the first is one that has ended */
 #define SLOW_COMMIT_US 2000
-#define DEAD "`jobstack list -s {stack} -t dead` lists what failed, `jobstack requeue -s {stack}` queues it again"
 #define BUSY 1.5 /* times as long as work takes on an idle server */
 
 /* What is looked at, and where the reasons go. */
@@ -120,7 +119,7 @@ static void line_reasons(const struct reasons *r)
 			   "nothing else is queued: the last %" PRIu64 " %s running", s->running, show_are(s->running));
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished",
-			   s->dead > 0 ? DEAD : "`jobstack push -s {stack}` adds entries",
+			   s->dead > 0 ? JS_REMEDY_DEAD : "`jobstack push -s {stack}` adds entries",
 			   "no entry is left: %" PRIu64 " of %" PRIu64 " %s done", s->done, s->pushed,
 			   show_are(s->done));
 }
@@ -387,7 +386,7 @@ static void collect_reasons(struct reasons *r, const struct figures_snapshot *l,
 		steps_reason(r, &l->steps, o);
 	failing_reason(r, l);
 	if (s->dead > 0)
-		add_reason(r, "dead", DEAD, "%" PRIu64 " %s dead", s->dead, show_are(s->dead));
+		add_reason(r, "dead", JS_REMEDY_DEAD, "%" PRIu64 " %s dead", s->dead, show_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
 }

@@ -60,10 +60,6 @@ enum {
 #define CLI_OPTS_TEXT CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
 
-/* Formats of messages; each takes the stack's name twice. */
-#define CLI_DEAD_REMEDY "`jobstack list -s %s -t dead` lists what failed, `jobstack requeue -s %s` queues it again"
-#define CLI_IS_PAUSED "the stack \"%s\" is paused: `jobstack resume -s %s` continues it"
-
 /* What one call of a command carries. */
 struct cli {
 	const struct js_opts *opts;

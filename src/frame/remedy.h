@@ -20,6 +20,10 @@ struct js_remedy {
 	const char *stack; /* the stack's name */
 };
 
+/* What to do about dead entries, for js_remedy_fill. */
+#define JS_REMEDY_DEAD                                                                                                 \
+	"`jobstack list -s {stack} -t dead` lists what failed, `jobstack requeue -s {stack}` queues it again"
+
 /* Returns what to do about ERROR, in a static buffer until the next call, or NULL. */
 const char *js_remedy(const struct jobstack_error *error, const struct js_remedy *about);
 

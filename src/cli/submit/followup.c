@@ -8,6 +8,7 @@
 #include "cli/submit/submit.h"
 
 #include "cli/worker.h"
+#include "frame/remedy.h"
 #include "show/text.h"
 #include "show/words.h"
 
@@ -193,9 +194,9 @@ static int judge_stack(struct submit *s)
 	if (is_over && t->dead == 0)
 		return end_rounds(s, CLI_YES, "nothing is left: all %" PRIu64 " are done", t->done);
 	if (is_over)
-		return end_rounds(s, CLI_NO,
-				  "only dead entries are left: %" PRIu64 " done, %" PRIu64 " dead: " CLI_DEAD_REMEDY,
-				  t->done, t->dead, name, name);
+		return end_rounds(s, CLI_NO, "only dead entries are left: %" PRIu64 " done, %" PRIu64 " dead: %s",
+				  t->done, t->dead,
+				  js_remedy_fill(JS_REMEDY_DEAD, &(const struct js_remedy){.stack = name}));
 	if (!s->until_done)
 		return end_rounds(s, CLI_NO,
 				  "the jobs have ended, and %" PRIu64 " %s left: %" PRIu64 " done, %" PRIu64 " dead",
