@@ -20,14 +20,14 @@
 
 /* What is known of a database. */
 struct database {
-	struct cli *cli;
-	char database[256];
-	struct js_buf same; /* SQL: this is the same server and database */
-	int schema, unread; /* there is a schema; its stacks can't be read */
-	unsigned why;	    /* because of this (JS_ASIDE_...) */
-	struct js_buf ledger;
-	uint64_t stacks, entries, alive;
-	struct js_backup backup;
+	struct cli *cli;		 /* its handle is connected to it */
+	char database[256];		 /* its name */
+	struct js_buf same;		 /* SQL: this is the same server and database */
+	int schema, unread;		 /* there is a schema; its stacks can't be read */
+	unsigned why;			 /* because of this (JS_ASIDE_...) */
+	struct js_buf ledger;		 /* the counts of its stacks as text, a line for each */
+	uint64_t stacks, entries, alive; /* alive: its workers and pushes */
+	struct js_backup backup;	 /* how the client programs reach it; its option_file is ours to free */
 };
 
 /* Notes the name of the database, and what tells its server from others, as a condition in SQL that the client programs
