@@ -68,9 +68,9 @@ int figures_snapshot_add(struct jobstack *handle, const char *name, struct figur
 int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *snapshot, struct jobstack_error *error);
 void figures_snapshot_free(struct figures_snapshot *snapshot);
 
-/* Returns for how long no worker of the stack has been connected to the database, in microseconds.  It is known only if
- * all of them are in Slurm jobs, where they stay connected while the server has free connections; else it returns -1.
- * Then perhaps nobody is left who could notice that they are dead. */
+/* Returns for how long no worker of the stack has been connected to the database, in microseconds.  After a while that
+ * means that perhaps nobody is left who could notice that they are dead.  It is known only if all of them are in Slurm
+ * jobs, where they stay connected while the server has free connections; else it returns -1. */
 int64_t figures_missing_us(const struct figures_snapshot *snapshot);
 
 /* Returns where a worker is: its node, else its host, else "-". */

@@ -133,7 +133,7 @@ static int read_picture(struct jobstack **handle, struct feed_picture *p, struct
  *    want is new (hurry) or it is time -> copy the want -> read -> leave the picture, or the error -> pause
  *
  * A picture that nobody has taken yet is replaced by a newer one.  The pause is SHARE times as long as the reading
- * took, so a slow server spends little of its time on this. */
+ * took, and two seconds at least, so a slow server spends little of its time on this. */
 static void *feed_thread(void *arg)
 {
 	struct jobstack *handle = NULL;
