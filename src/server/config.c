@@ -119,7 +119,7 @@ int config_write(struct server *s, const struct server_kept *kept)
 	if (kept->bind[0] != '\0')
 		js_buf_printf(&t, BIND "=%s\n", kept->bind);
 	if (kept->memory != 0)
-		js_buf_printf(&t, MEMORY "=%" PRIu64 "\n", kept->memory);
+		js_buf_printf(&t, MEMORY "=%" PRId64 "\n", kept->memory);
 	js_buf_printf(&t, PORT "=%" PRIu64 "\n[mysqld]\n", kept->port);
 	if (s->program.basedir[0] != '\0')
 		add_option_line(&t, "basedir", s->program.basedir);
@@ -141,7 +141,7 @@ int config_write(struct server *s, const struct server_kept *kept)
 		add_option_line(&t, "secure-file-priv", layout->run);
 	js_buf_printf(&t, "bind-address=%s\nport=%u\n", s->net.listen, s->owner.port);
 	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", CONFIG_CONNECTIONS, CONFIG_CONNECTIONS);
-	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", s->memory);
+	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRId64 "\n", s->memory);
 	js_buf_str(&t, fixed);
 	/* it contains no secret, and the server's user must read it */
 	return replace_and_wipe(layout->config, 0644, &t, &s->cli.error);
@@ -166,7 +166,7 @@ void config_read_kept(const struct js_layout *layout, struct server_kept *kept)
 	if (js_file_read(layout->config, &t) == 0 && t.len > 0) {
 		if (js_owner_value(t.data, BIND, kept->bind, sizeof(kept->bind)) != 0)
 			kept->bind[0] = '\0';
-		kept->memory = read_number(t.data, MEMORY, SERVER_MEMORY_MIN, UINT64_MAX);
+		kept->memory = (int64_t)read_number(t.data, MEMORY, SERVER_MEMORY_MIN, INT64_MAX);
 		kept->port = read_number(t.data, PORT, 1, 65535);
 	}
 	js_buf_free(&t);

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "frame/spec.h"
 #include "server/chain.h"
-#include "server/options.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +45,7 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&server.user)},
 	{0, "memory", "SIZE",
 	 "the server's cache, innodb_buffer_pool_size\n(default: that of the last start, else 256M)",
-	 CLI_BY(options_take_memory, &server.memory)},
+	 CLI_SIZE(&server.memory, SERVER_MEMORY_MIN, SERVER_MEMORY_WORDS)},
 	{0, "takeover", NULL,
 	 "start although a server on another host has the directory;\n"
 	 "only if you are sure that this other server is gone for good",
@@ -237,7 +236,7 @@ static int parse_server(struct server *s, int argc, char **argv, const struct ve
 	cli->defaults_file = s->client_file; /* if it is given, the database is that of this file */
 	if (s->successor.n > 0)
 		expand_host(s);
-	status = options_paths(s);
+	status = server_paths(s);
 	return status != 0 ? status : CLI_GO_ON;
 }
 

@@ -4,7 +4,7 @@
  *
  *     main.c      the options and the verbs           layout.c    the server's directory, and its lock
  *     state.c     what is known of the server         owner.c     the record of the process that serves it
- *     show.c      that as text and JSON               options.c   paths and sizes that were given, or their defaults
+ *     show.c      that as text and JSON               paths.c     which directory and option file, if none are given
  *     start.c     starts the server                   program.c   finds programs, and runs them
  *     stop.c      stops it, or waits for its end      who.c       the user that the server runs as
  *     upgrade.c   serves the data by a newer server   install.c   the data: made, copied, their version
@@ -27,17 +27,18 @@
 #include <stdint.h>
 
 #define SERVER_BIND "127.0.0.1"
-#define SERVER_MEMORY (UINT64_C(256) << 20)
+#define SERVER_MEMORY (INT64_C(256) << 20)
 #define SERVER_MEMORY_MIN (UINT64_C(16) << 20)
 #define SERVER_ROOT_DATA "/var/lib/jobstack/server"
+#define SERVER_MEMORY_WORDS "a size of at least 16M, such as 512M or 2G"
 #define SERVER_PORT_WORDS "a number from 1 to 65535"
 #define SERVER_PASSWORD 49 /* the size of a password */
 
 /* Options of a start that hold for later ones. */
 struct server_kept {
-	char bind[256];	 /* "": none */
-	uint64_t memory; /* 0: none */
-	uint64_t port;	 /* 0: none */
+	char bind[256]; /* "": none */
+	int64_t memory; /* in bytes; 0: none */
+	uint64_t port;	/* 0: none */
 };
 
 struct server {
@@ -45,7 +46,8 @@ struct server {
 	/* as they were given; NULL or 0: not */
 	const char *data, *bind, *program_file, *user;
 	const char *client_file; /* where the client's option file goes */
-	uint64_t port, memory;
+	uint64_t port;
+	int64_t memory; /* in bytes */
 	int takeover, replace;
 	const char *read_only, *removed;
 	struct cli_words successor; /* the command that submits the next job of a chain; empty: this is no such job */
@@ -64,6 +66,10 @@ struct server {
 	struct server_kept had, kept; /* what the last start kept, and what this one does */
 	char password[SERVER_PASSWORD];
 };
+
+/* paths.c: sets the paths of the server, by default where none were given, and makes them absolute: s->layout and
+ * s->client_file.  Returns 0, or the exit status, with the reason printed. */
+int server_paths(struct server *s);
 
 /* state.c: reads the record, and asks the server, into s->owner and s->state. */
 int server_look(struct server *s);

@@ -8,7 +8,6 @@
 #include "show/json.h"
 #include "frame/sbatch.h"
 #include "server/chain.h"
-#include "server/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +38,8 @@ static const struct js_opt table[] = {
 	 CLI_NAME(&request.s.program_file)},
 	{0, "client-file", "FILE", "write the option file for clients here (default: as for start)",
 	 CLI_NAME(&request.s.client_file)},
-	{0, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(options_take_memory, &request.s.memory)},
+	{0, "memory", "SIZE", "the server's cache (default: 256M)",
+	 CLI_SIZE(&request.s.memory, SERVER_MEMORY_MIN, SERVER_MEMORY_WORDS)},
 	{0, "wait", "D",
 	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended",
 	 CLI_TIME(&request.wait_us, 1, "a duration such as 90, 15m or 2h")},
@@ -105,7 +105,7 @@ static int parse_server_submit(struct request *r, int argc, char **argv)
 	JS_TRY(cli_sbatch_check(&r->s.cli, &r->passed, r->dry_run, r->parsable));
 	if (r->s.cli.words_n > 0)
 		return cli_usage(&r->s.cli, "`jobstack server submit` takes no command after --");
-	JS_TRY(options_paths(&r->s));
+	JS_TRY(server_paths(&r->s));
 	JS_TRY(refuse_short(r));
 	return CLI_GO_ON;
 }

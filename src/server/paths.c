@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Options that the commands share.
+ * The server's directory and the client's option file, as they were given or by default.
  */
-#include "server/options.h"
+#include "server/config.h"
 
 #include "base/home.h"
-#include "base/num.h"
-#include "server/config.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,10 +19,10 @@ static const char *default_data_directory(void)
 	return path[0] == '/' ? path : NULL;
 }
 
-/* Which server is meant: that of --data; else the one that the client's option file names; else the default
+/* Finds which server is meant: that of --data; else the one that the client's option file names; else the default
  * directory's.  If that file names a directory which this host does not have, the user is told which one is used
  * instead. */
-int options_paths(struct server *s)
+int server_paths(struct server *s)
 {
 	static char client_file[JS_LAYOUT_PATH];
 	const char *file = getenv("JOBSTACK_DEFAULTS_FILE"), *data;
@@ -47,14 +45,4 @@ int options_paths(struct server *s)
 		return cli_fail(cli);
 	s->client_file = client_file;
 	return 0;
-}
-
-int options_take_memory(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	uint64_t *bytes = ctx;
-
-	(void)key;
-	if (js_num_size(arg, bytes) == 0 && *bytes >= SERVER_MEMORY_MIN)
-		return 0;
-	return cli_usage(cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
 }
