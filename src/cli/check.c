@@ -41,6 +41,7 @@ static int add_name(void *names, const struct jobstack_status *s)
 	return ((const struct cli_words *)names)->failed;
 }
 
+/* Prints or gathers a finding at once: there may be very many. */
 static int print_finding(void *ctx, const struct jobstack_finding *f)
 {
 	struct proof *p = ctx;
@@ -103,6 +104,8 @@ static void print_verdict(const struct proof *p)
 			(void)printf("%s: no command of jobstack puts this right: please report it\n", kind[i]);
 }
 
+/* In a cancelled stack entries that were ready, waiting or held count as cancelled, as `jobstack status` counts them.
+ */
 static int print_proof_json(struct proof *p)
 {
 	const struct jobstack_check_report *r = &p->report;

@@ -64,6 +64,7 @@ static int take_signal(struct cli *cli, struct cli_filter *f, const char *word)
 	return 0;
 }
 
+/* Slurm's n[1-3] and globs are refused, since as names they would match nothing. */
 static int take_node(struct cli *cli, struct cli_filter *f, const char *word)
 {
 	char *name;

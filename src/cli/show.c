@@ -70,6 +70,7 @@ static void add_place(struct js_buf *out, const char *log, int64_t at)
 	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
+/* Short times are shown in milliseconds, since the question is often whether the command ran at all. */
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
 	int64_t us = figures_took(i);
@@ -87,6 +88,7 @@ static void add_when(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_str(out, us >= 0 && i->outcome < 0 ? " now\n" : "\n");
 }
 
+/* The host is named only if it is not the node: Slurm's names may differ from the hosts' own. */
 static void add_where_line(struct js_buf *out, const struct jobstack_item *i)
 {
 	const struct {
@@ -239,6 +241,7 @@ static void add_versions(const struct showing *s, struct js_buf *out, const stru
 	}
 }
 
+/* The reason says more than the exit status, which is shown where there is none. */
 static void add_attempt(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const struct show_amount how = show_item_how(i);

@@ -290,6 +290,7 @@ static int check_status(struct cli *cli)
 	return 0;
 }
 
+/* A watch does not wait for a database that is away: it shows that, again and again, until it comes back. */
 static int print_or_watch_status(struct cli *cli)
 {
 	int watches = request.every_us > 0, alarming = 0, status;

@@ -83,6 +83,7 @@ static int state_reasons(const struct reasons *r, const char *paused)
 	return s->state != JOBSTACK_OPEN;
 }
 
+/* Returns whether as many entries run as the stack's policy allows. */
 static int is_full(const struct jobstack_status *s)
 {
 	return s->max_running > 0 && s->running >= (uint64_t)s->max_running;
@@ -145,6 +146,7 @@ void cli_why_counts(const struct figures_stack *stack, cli_found_fn *found, void
 	count_reasons(&r, NULL);
 }
 
+/* Adds a reason as a line of text: the stack, what it is, and what to do about it. */
 static void add_line(void *out, const struct cli_reason *why)
 {
 	js_buf_printf(out, "%s: %s%s%s\n", why->stack, why->text, why->remedy == NULL ? "" : ": ",

@@ -223,6 +223,7 @@ int cli_scancel(struct cli *cli, const char *numbers)
 	return status;
 }
 
+/* An answer without a byte is a failure, too: nothing can be read from it. */
 char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error *error)
 {
 	struct cli_words words = {0};

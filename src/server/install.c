@@ -75,6 +75,7 @@ static void add_installer_words(struct cli_words *words, const struct server *s,
 		cli_words_format(words, "--auth-root-socket-user=%s", s->who.name);
 }
 
+/* The installer starts the server program itself, so it must be told which one. */
 static int run_installer(struct server *s, const char *dir)
 {
 	char server[JS_LAYOUT_PATH + 32], failed[JS_LAYOUT_PATH + 64];
@@ -108,6 +109,7 @@ int server_install(struct server *s)
 	return make_whole(s, s->layout.data, run_installer);
 }
 
+/* By cp, which keeps owners and modes, and copies nothing at all where the file system can share blocks. */
 static int run_copy(struct server *s, const char *dir)
 {
 	char from[JS_LAYOUT_PATH];

@@ -35,6 +35,8 @@ void js_layout_join(char out[JS_LAYOUT_PATH], const char *dir, const char *name)
 	out[a + 1 + b] = '\0';
 }
 
+/* Paths are written into files of lines (the record, option files), so control characters, above all a newline, are
+ * refused. */
 int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobstack_error *error)
 {
 	char cwd[JS_LAYOUT_PATH] = "";
@@ -278,6 +280,8 @@ uint64_t js_layout_size(const char *path)
 	return walk_tree(path, 0);
 }
 
+/* Removes a tree, in the process of the user that owns it: as root it could be led elsewhere by a link that this user
+ * puts there meanwhile. */
 static int remove_tree(const void *path)
 {
 	(void)walk_tree(path, 1);
@@ -308,6 +312,7 @@ void js_layout_sweep(const char *path, const char *prefix, const struct js_who *
 		(void)closedir(dir);
 }
 
+/* f_bavail is what an ordinary user may still use; root's reserve does not count. */
 int js_layout_full(const char *path, uint64_t mb)
 {
 	struct statvfs fs;

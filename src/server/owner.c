@@ -146,6 +146,7 @@ void js_owner_identify(struct js_owner *owner, pid_t pid)
 	owner->began_us = js_clock_wall_us();
 }
 
+/* js_file_replace renames a complete file into place, so a reader on any host sees the old record or the new one. */
 int js_owner_write(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error)
 {
 	struct js_buf t = {0};
@@ -168,6 +169,7 @@ int js_owner_write(const struct js_layout *layout, const struct js_owner *owner,
 	return status;
 }
 
+/* Only a directory that we have made in /tmp is removed, whatever the record says. */
 void js_owner_sweep(const struct js_owner *owner)
 {
 	if (strncmp(owner->socket_dir, "/tmp/jobstack-", 14) != 0)

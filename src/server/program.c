@@ -184,6 +184,7 @@ static int collect_output(const struct js_tool *tool, struct js_buf *said, int *
 	return js_child_run(&child, said, said, tool->limit_us, end, error);
 }
 
+/* What the tool said is shown only if it failed: installers are talkative. */
 int js_program_run(struct cli *cli, const struct js_tool *tool, const char *dir)
 {
 	struct js_buf said = {0};

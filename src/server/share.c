@@ -37,6 +37,7 @@ static const char watch[] =
 	"p.user LIKE 'read-%' AND t.trx_lock_structs>0 AND p.id>reader); IF reader IS NOT NULL THEN KILL reader; "
 	"END IF; UNTIL reader IS NULL END REPEAT; END//\nDELIMITER ;\n";
 
+/* Its option file is with somebody else; without the account it is of no use. */
 static int remove_account(struct server *s, const char *name)
 {
 	struct js_buf sql = {0};

@@ -11,6 +11,7 @@
 
 #define GREET_US (2 * JS_SECOND_US)
 
+/* A process that is alive may not take connections yet, or any more, so it is asked for its greeting. */
 int server_look(struct server *s)
 {
 	char version[JS_NET_VERSION] = "";

@@ -19,6 +19,7 @@
 #define STOP_LIMIT_US (120 * JS_SECOND_US)
 #define SAY_US (10 * JS_SECOND_US)
 
+/* Looks at the process itself, which need not be our child, and says now and then why nothing happens. */
 int server_await_end(const struct server *s, int64_t limit_us, int patient)
 {
 	int64_t start = js_clock_mono_us(), said = start;
@@ -107,6 +108,7 @@ static void remove_ended_record(struct server *s)
 		(void)close(lock);
 }
 
+/* The log's part of this start is all that says why; a full disk is told apart, because it has its own remedy. */
 int server_failed(struct server *s, const char *what)
 {
 	struct js_buf text = {0};

@@ -163,7 +163,7 @@ static void write_server_script(const struct request *r, const struct cli_words 
 	cli_words_free(&line);
 }
 
-/* Refuses if the server runs, or a job for it exists. */
+/* Refuses if the server runs, or a job for it exists: two chains would take the directory from each other. */
 static int refuse_second_server(struct request *r)
 {
 	struct server *s = &r->s;
@@ -240,6 +240,7 @@ static int wait_for_server(struct request *r, const char *job)
 	return CLI_YES;
 }
 
+/* Flushed at once: with --wait the end may be an hour away. */
 static int print_server_job(struct request *r, const char *job)
 {
 	if (r->s.cli.json)

@@ -60,6 +60,7 @@ json_t *show_json_span(int64_t us)
 	return us >= 0 ? json_real((double)us / 1e6) : json_null();
 }
 
+/* A value of NULL makes jansson fail, so memory that ran out while a member was made is noticed here. */
 void show_set(json_t *object, const struct show_member *m)
 {
 	char key[80];

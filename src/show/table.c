@@ -131,6 +131,7 @@ static void add_blanks(struct js_buf *out, unsigned n)
 		js_buf_char(out, ' ');
 }
 
+/* Blanks are added by the width on the screen: a text may have more bytes than columns. */
 static void write_cell(const struct show_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
 		       unsigned wide)
 {

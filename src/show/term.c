@@ -21,6 +21,7 @@ int show_is_dumb(void)
 	return term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
 }
 
+/* $COLUMNS is for tests and for people who want another width; it does not make a terminal of a pipe. */
 unsigned show_columns(FILE *to)
 {
 	const char *given = getenv("COLUMNS");

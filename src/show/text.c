@@ -83,6 +83,7 @@ void show_safe_words(struct js_buf *out, const char *words)
 	js_buf_free(&safe);
 }
 
+/* Ordinary quotes where all can be shown; else $'...', in which three octal digits can't run into the next byte. */
 void show_quote_line(struct js_buf *out, const void *data, size_t len)
 {
 	const char *text = data, *p = text, *end = text + len;

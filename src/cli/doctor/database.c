@@ -129,6 +129,7 @@ static void check_rights(struct doctor *d)
 
 /* ------------------------------------------------------------------------------------------------------ settings */
 
+/* Checks that the server is new enough, and that its schema is the one of this program. */
 static void check_version(struct doctor *d)
 {
 	static const char needs[] = "jobstack needs MySQL 8.0 or MariaDB 10.5, or later";
@@ -240,6 +241,7 @@ static void check_speed(struct doctor *d)
 	figures_snapshot_free(&l);
 }
 
+/* Checks what pushes depend on (packets, LOAD DATA), and whether several servers may accept writes. */
 static void check_sizes(struct doctor *d)
 {
 	double packet = figures_server_number(&d->server, "variable.max_allowed_packet", 0);
@@ -280,6 +282,8 @@ static void check_purge(struct doctor *d)
 			    "the oldest transaction is %.0f s old", oldest);
 }
 
+/* Checks the clocks.  Leases are measured by the server's clock alone; but Slurm's times are compared with it, and
+ * people read both. */
 static void check_clocks(struct doctor *d)
 {
 	double ahead = figures_server_number(&d->server, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
@@ -299,6 +303,7 @@ static void check_clocks(struct doctor *d)
 		       trip / 1e3);
 }
 
+/* The server's disk can be measured only on its own host. */
 static void check_disk(struct doctor *d)
 {
 	const char *host = figures_server_text(&d->server, "variable.hostname", ""),

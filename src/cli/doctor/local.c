@@ -26,6 +26,7 @@
 #define PROCESSES_WANTED 256
 #define SERVER_DAYS 180
 
+/* Checks the option file: that there is one, that it can be read, and that nobody else can read the password in it. */
 static void check_option_file(struct doctor *d)
 {
 	const char *file = cli_option_file(d->cli);
