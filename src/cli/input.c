@@ -235,9 +235,8 @@ static int next_word(struct cli_input *in, struct jobstack_bytes *datapath)
 /* Reads until the buffer has a whole line.  If a line is longer than any name may be, what has come of it is dropped
  * while it is read, and only its length is counted in CUT.  So memory stays flat, and the line is refused with its
  * number when its end has come. */
-int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
+int cli_input_next(struct cli_input *in, struct jobstack_bytes *datapath)
 {
-	struct cli_input *in = ctx;
 	int delimiter = in->nul ? '\0' : '\n', got;
 
 	if (in->words != NULL)

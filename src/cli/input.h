@@ -52,6 +52,6 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 /* Says what of the input was skipped or dropped, if anything. */
 void cli_input_say_skipped(const struct cli *cli, const struct cli_input *input);
 
-/* A jobstack_next_fn over a struct cli_input.  Tells of bad names, and leaves them out.  Stops (negative) at cli_stop,
- * at a read error, and, if atomic, at the end after a bad name. */
-int cli_input_next(void *ctx, struct jobstack_bytes *datapath);
+/* Gives the next name, as a jobstack_next_fn does.  Says which names are bad, and leaves them out.  Stops (negative) at
+ * cli_stop, at a read error, and, if atomic, at the end after a bad name. */
+int cli_input_next(struct cli_input *input, struct jobstack_bytes *datapath);

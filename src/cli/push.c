@@ -49,8 +49,7 @@ static void question_words(const struct cli *cli, char *const *words)
 
 /* The names on their way to the database, which are counted for the line of progress. */
 struct counted {
-	jobstack_next_fn *next;
-	void *ctx;
+	struct cli_input *input;
 	uint64_t n;
 	int64_t began_us;
 	struct cli_progress progress;
@@ -60,7 +59,7 @@ struct counted {
 static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct counted *c = ctx;
-	int got = c->next(c->ctx, datapath);
+	int got = cli_input_next(c->input, datapath);
 
 	c->n += got == 0;
 	if ((c->n % LOOK_EVERY == 0 || got == 2) && cli_progress_due(&c->progress))
@@ -169,7 +168,7 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
  * policy, which would apply to all that are queued. */
 static int push_names(struct cli *cli)
 {
-	struct counted counted = {.next = cli_input_next, .ctx = &request.input};
+	struct counted counted = {.input = &request.input};
 	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	int status;
 	char cwd[PATH_MAX];
