@@ -120,7 +120,7 @@ int server_wait(struct server *s, int now, int *status);
 int server_await_end(const struct server *s, int64_t limit_us, int patient);
 
 /* Prints the last lines of the log of this start, and fills in the error "the server WHAT", and whether the disk is
- * full; or that it ended with the wait status END.  Returns ENODB. */
+ * full; or that it ended with the wait status END, and so is no child of ours any more.  Returns ENODB. */
 int server_failed(struct server *s, const char *what);
 int server_ended(struct server *s, int end);
 

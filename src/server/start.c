@@ -226,12 +226,6 @@ static int server_has_ended(const struct server *s, int *end)
 	return !js_owner_lives(&s->owner);
 }
 
-static int fail_server_ended(struct server *s, int end)
-{
-	s->child = 0;
-	return server_ended(s, end);
-}
-
 /* Checks whether the log grows, and what it says.  Returns 0, or an error if waiting is useless. */
 static int watch_log(struct server *s, int64_t *size, int64_t *grown_us)
 {
@@ -255,7 +249,7 @@ static int await_greeting(struct server *s)
 		int64_t now = js_clock_mono_us();
 
 		if (server_has_ended(s, &end))
-			return fail_server_ended(s, end);
+			return server_ended(s, end);
 		JS_TRY(watch_log(s, &size, &grown));
 		if (cli_stop != 0)
 			return js_error_set(&s->cli.error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
@@ -269,7 +263,7 @@ static int await_greeting(struct server *s)
 		js_clock_nap(50 * 1000, &cli_stop);
 	}
 	if (server_has_ended(s, &end)) /* the greeting came from another server */
-		return fail_server_ended(s, end);
+		return server_ended(s, end);
 	memcpy(s->owner.version, version, sizeof(s->owner.version));
 	return 0;
 }

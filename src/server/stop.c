@@ -129,6 +129,7 @@ int server_ended(struct server *s, int end)
 {
 	char what[80];
 
+	s->child = 0;
 	if (WIFSIGNALED(end))
 		(void)snprintf(what, sizeof(what), "was killed by signal %d", WTERMSIG(end));
 	else
