@@ -13,8 +13,9 @@
  *
  * Structs that grow.  Later versions add members at the end of structs, and programs need not be built again.  So:
  *
- *   - Every struct that the caller provides begins with its `size`.  Start it with its ..._INIT macro, which sets the
- *     size and the defaults.  A function that gets a wrong size fails with JOBSTACK_EUSAGE.
+ *   - Every struct that the caller provides begins with its `size`, except those that never change (see below).  Start
+ *     it with its ..._INIT macro, which sets the size and the defaults.  A function that gets a wrong size fails with
+ *     JOBSTACK_EUSAGE.
  *   - Options and input: if the struct is smaller than the library's, the missing members have their defaults.  If it
  *     is larger, the bytes that the library does not know must be zero, else the function fails with JOBSTACK_EUSAGE.
  *   - Output: the library writes no more than `size` bytes.  It fills what it does not know with zeros.
@@ -24,7 +25,8 @@
  *   - What a callback gets is made by the library.  It may grow at its end too.  Read it during the call; copy the
  *     members that you need, not the struct.  Its new members are there if jobstack_version is at least that of this
  *     header.
- *   - struct jobstack_error, jobstack_bytes and jobstack_range never change.  Enums may get more values at their end.
+ *   - struct jobstack_error, jobstack_bytes, jobstack_range, jobstack_seen and jobstack_held never change.  Enums may
+ *     get more values at their end.
  *
  * Threads.  A handle, and all that was made from it, may be used by one thread at a time; jobstack_stop is the
  * exception.  Handles are independent of each other.  The library starts no threads, installs no signal handlers,

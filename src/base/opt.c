@@ -258,7 +258,7 @@ int js_opt_take(const struct js_opt *o, const struct js_take *t, const char *arg
 		*(int64_t *)t->to = us;
 		break;
 	case JS_SIZE:
-		bad = strcmp(arg, "none") != 0 &&
+		bad = (t->high != 0 || strcmp(arg, "none") != 0) &&
 		      (js_num_size(arg, &bytes) != 0 || bytes < t->low || bytes > INT64_MAX);
 		*(int64_t *)t->to = (int64_t)bytes;
 	}

@@ -52,8 +52,8 @@ const struct js_opt *js_opt_row(const struct js_opts *opts, int key);
 /* What an option does with its value.  FLAG sets an int to 1.  WORD stores the value.  NAME is WORD, but refuses an
  * empty value (what "$DIR" becomes if DIR is unset).  ONCE is WORD, and refuses a second, different value.  NUMBER
  * reads a number from LOW to HIGH into a uint64_t, TIME a time of at least LOW into an int64_t of microseconds, SIZE at
- * least LOW bytes, or the word none for 0, into an int64_t.  CHOICE sets an int to the place, from 0, of the value
- * among WANTS: "csv or jsonl", "shell, json or path0". */
+ * least LOW bytes into an int64_t; if HIGH is 0, SIZE also takes the word none, which is 0.  CHOICE sets an int to the
+ * place, from 0, of the value among WANTS: "csv or jsonl", "shell, json or path0". */
 struct js_take {
 	enum { JS_FLAG, JS_WORD, JS_NAME, JS_ONCE, JS_NUMBER, JS_TIME, JS_SIZE, JS_CHOICE } is;
 	void *to;

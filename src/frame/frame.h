@@ -96,7 +96,7 @@ struct cli_take {
 #define CLI_WORD_ONCE(word) &(const struct cli_take){{JS_ONCE, (word), 0, 0, NULL}, NULL}
 #define CLI_NUMBER(number, min, max, words) &(const struct cli_take){{JS_NUMBER, (number), (min), (max), (words)}, NULL}
 #define CLI_TIME(us, min_us, words) &(const struct cli_take){{JS_TIME, (us), (min_us), 0, (words)}, NULL}
-#define CLI_SIZE(bytes, min, words) &(const struct cli_take){{JS_SIZE, (bytes), (min), 0, (words)}, NULL}
+#define CLI_SIZE(bytes, min, words) &(const struct cli_take){{JS_SIZE, (bytes), (min), INT64_MAX, (words)}, NULL}
 #define CLI_CHOICE(place, words) &(const struct cli_take){{JS_CHOICE, (place), 0, 0, (words)}, NULL}
 /* Calls a function with CTX; it returns 0, or the exit status, with the reason printed. */
 #define CLI_BY(function, ctx) &(const struct cli_take){{JS_WORD, (ctx), 0, 0, NULL}, (function)}

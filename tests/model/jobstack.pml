@@ -27,7 +27,7 @@
 #define TRIES(e) (2 - (e))	/* failed or lost so often, it is dead: the second one at once */
 #define ALL	((1 << N) - 1)
 #define NOTHING	N
-#define HOME	3	/* for a pop: one entry, and not the first if there are two */
+#define SHARD	3	/* for a pop: one entry, and not the first if there are two */
 #define NOBODY	3
 #define has(set, e)	((set >> (e)) & 1)	/* sets are bits */
 #ifndef SEEN
@@ -174,8 +174,8 @@ inline transaction(w, p, equal) {
 #ifdef ASKS
 		row[w].asked = row[w].asked & row[w].claim;
 #endif
-		j = (p.pop == HOME -> 1 : p.pop);
-		k = (p.pop == HOME && entry[0].span > 0 && entry[1].span > 0 -> 1 : 0);
+		j = (p.pop == SHARD -> 1 : p.pop);
+		k = (p.pop == SHARD && entry[0].span > 0 && entry[1].span > 0 -> 1 : 0);
 		for (i : 0 .. N - 1) {
 			if
 			:: j > 0 && i >= k && entry[i].span > 0 -> j--; entry[i].span--; took = took | (1 << i);
@@ -296,9 +296,9 @@ end:	do
 	:: d_step { free(w) && me[w].did -> send(w, 0, me[w].did, 0, ready, 0) }
 	:: d_step { free(w) && me[w].hands && !me[w].did && me[w].age && may_rest(w) -> send(w, 0, 0, 0, 0, 0) }
 #ifdef AHEAD	/* one from a shard, which is not the first; one more while the command runs */
-	:: d_step { free(w) && !me[w].hands && ready -> send(w, 0, 0, 0, HOME, 0) }
+	:: d_step { free(w) && !me[w].hands && ready -> send(w, 0, 0, 0, SHARD, 0) }
 	:: d_step { free(w) && me[w].hands && !unstarted(w) && ready -> send(w, 0, 0, 0, 1, 0) }
-	:: d_step { free(w) && me[w].did && ready -> send(w, me[w].did, 0, 0, HOME, 0) }
+	:: d_step { free(w) && me[w].did && ready -> send(w, me[w].did, 0, 0, SHARD, 0) }
 #endif
 #ifdef LIVE
 	:: d_step { free(w) && !me[w].hands && !ready && row[w].silent && may_rest(w) -> send(w, 0, 0, 0, 0, 0) }
