@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory doubles, so that N bytes added one by one are copied fewer than two times N times. */
+/* The memory doubles, so that all copies together are fewer than 2 N bytes, even if N bytes are added one by one. */
 char *js_buf_room(struct js_buf *buf, size_t len)
 {
 	size_t need = buf->len + len + 1, room = buf->room > 0 ? buf->room : 256;

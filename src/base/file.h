@@ -22,7 +22,7 @@ int js_file_mkdirs(const char *path, mode_t mode);
 /* Checks whether the directory PATH, there or to be made, could be written to.  Returns 0, or -1 with errno. */
 int js_file_can_make(const char *path);
 
-/* Makes the directories above PATH, in the same way. */
+/* Makes the directories above PATH, as js_file_mkdirs does. */
 int js_file_make_parent(const char *path, mode_t mode);
 
 /* Makes the names in the directory DIR safe on the disk, unless its file system does that by itself.  0; -1 with errno;

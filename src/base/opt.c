@@ -231,7 +231,7 @@ static int find_choice(const char *words, const char *arg)
 	return -1;
 }
 
-/* A value is stored in any case; if it is not one, the error ends the command. */
+/* A value that is refused may be stored, too: the error ends the command anyway. */
 int js_opt_take(const struct js_opt *o, const struct js_take *t, const char *arg, struct jobstack_error *error)
 {
 	const char **word = t->to, *before = t->is == JS_ONCE ? *word : NULL;

@@ -107,8 +107,8 @@ static int parse_line(struct js_setting *s, char *line, const char *group, struc
 	return 1;
 }
 
-/* All lines are parsed, also after an error: the first error wins, and TAKE sees which that is.  The text is wiped,
- * since a file may have a password in it. */
+/* All lines are parsed, also after an error.  The first error wins, and TAKE can see in ERROR that there was one.  The
+ * text is wiped, since a file may have a password in it. */
 int js_setting_read(const char *path, const char *group, js_setting_fn *take, void *ctx, struct jobstack_error *error)
 {
 	struct js_setting s = {.path = path};

@@ -118,7 +118,7 @@ static uint64_t find_cr(const struct cli_input *in)
 	return in->at_end && line < end && end[-1] == '\r' ? number : 0;
 }
 
-/* Each of these would be a mistake in the whole list, not in a name. */
+/* Each of these but the last is a mistake in the whole list, not in a name. */
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed)
 {
 	if (input->no_nul)

@@ -53,5 +53,6 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 void cli_input_say_skipped(const struct cli *cli, const struct cli_input *input);
 
 /* Gives the next name, as a jobstack_next_fn does.  Says which names are bad, and leaves them out.  Stops (negative) at
- * cli_stop, at a read error, and, if atomic, at the end after a bad name. */
+ * cli_stop, at a read error, and where cli_input_refused has something to say: if atomic, that is also at the end after
+ * a bad name. */
 int cli_input_next(struct cli_input *input, struct jobstack_bytes *datapath);

@@ -341,9 +341,9 @@ static int print_news(struct command *c)
 	return ended;
 }
 
-/* Prints what the attempt that runs has printed and, with --follow, what it prints until its end is recorded in S.  Its
- * output in the log is then the same as what was followed, so a stream of which something was printed is not printed
- * again.  0, or the exit status. */
+/* Prints what the attempt that runs has printed and, with --follow, what it prints until its end is recorded; S then
+ * has that end.  The output in the log is the same as what was followed, so a stream of which something was printed is
+ * not printed again.  0, or the exit status. */
 static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 {
 	struct command c = {cli, .worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};

@@ -9,5 +9,5 @@
 
 /* Sorts cli->words.  Files are the words behind the first :::, or those before a -- that does not end the options; then
  * input->words are these.  The other words are CMD: they are copied to the empty COMMAND, and cli->words becomes the
- * copy. With input->commands there is no CMD.  Returns 0, or the exit status, with the reason printed. */
+ * copy.  With input->commands there is no CMD.  Returns 0, or the exit status, with the reason printed. */
 int cli_run_words(struct cli *cli, struct cli_input *input, struct cli_words *command);

@@ -304,8 +304,8 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	return db->wait_us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)db->wait_us);
 }
 
-/* Returns whether the failure can end by itself: the server is away or kills the first statements of the session, or
- * the option file is being replaced.  TLS that never worked is set up wrongly. */
+/* Returns whether the failure can end by itself: the server is away or, if this handle was connected before, kills the
+ * first statements of the session, or the option file is being replaced.  TLS that never worked is set up wrongly. */
 static int can_mend_itself(const struct js_db *db, unsigned number, const struct jobstack_error *now)
 {
 	if (!db->ever)

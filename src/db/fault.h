@@ -17,7 +17,7 @@ enum js_fault {
 	JS_FAULT_GUARD,	       /* one of our guards stopped the packet */
 	JS_FAULT_SKIPPED,      /* the guard of the sum: a statement did not change the rows that it must change */
 	JS_FAULT_DUPLICATE,    /* a primary or unique key refused a row */
-	JS_FAULT_AGAIN,	       /* a conflict with another transaction, which has rolled this one back */
+	JS_FAULT_AGAIN,	       /* a conflict with another transaction: run again, this one may go through */
 	JS_FAULT_KILLED,       /* a person or a time limit ended the statement: again, it may go through */
 	JS_FAULT_SETTING,      /* the server's configuration makes it impossible */
 	JS_FAULT_BAD_ANSWER,   /* an answer does not have the columns that were asked for */

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The connectors call these four, in this order, when the server asks for a file.  1 refuses it. */
+/* What the connectors call when the server asks for a file: serve_begin, where 1 refuses it; serve_some, until it gives
+ * no more bytes; serve_error, only if it was refused; serve_end. */
 static int serve_begin(void **where, const char *name, void *ctx)
 {
 	struct js_infile *infile = ctx;

@@ -118,8 +118,8 @@ static const char *skip_quoted(const char *p, const char *end)
 }
 
 /* Counts the columns that the rows of one of our statements have: the commas between SELECT and what follows its list,
- * outside of brackets and quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a
- * literal: what comes from outside is hexadecimal.) */
+ * outside of brackets and quotes.  0: it is neither a SELECT nor a SHOW.  (None of ours is a SELECT *.  A literal with
+ * a doubled quote in it looks like two literals here, which does no harm.) */
 static unsigned count_columns(const char *p, size_t len)
 {
 	const char *end = p + len;
@@ -236,8 +236,8 @@ static void begin_sum(struct writer *p, const struct js_sql *packet)
 		js_buf_str(&p->e->text, "SET @js_sum=0;");
 }
 
-/* Adds the last guard: as many rows as the counted statements must have changed.  NULL-safe, because a sum that is NULL
- * must not pass: a statement that was skipped could have set it. */
+/* Adds the last guard: as many rows as the counted statements must have changed.  The comparison is NULL-safe, because
+ * a sum that is NULL must not pass: it may be NULL if a statement was skipped that should have set a part of it. */
 static void check_sum(struct writer *p, const struct js_sql *packet)
 {
 	size_t at;

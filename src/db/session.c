@@ -30,7 +30,7 @@
  *   lock_wait_timeout         for the tables' own locks; shorter than the connection waits for an answer (connect.c)
  *   sql_mode                  STRICT_TRANS_TABLES: a value that does not fit is an error, and is not cut short
  *   time_zone                 so that nothing depends on the server's
- *   group_concat_max_len      serves lists of entries
+ *   group_concat_max_len      for the lists in what `jobstack check` finds (schema/check.sql)
  *   in_predicate_conversion_threshold=0   a long IN list must stay a list: as a join, it would be looked up for each
  *                             row of the stack
  *

@@ -52,7 +52,7 @@ static size_t last_begin(const struct js_sql *sql)
 	return sql->statements == 0 || sql->marks.failed ? 0 : js_sql_mark(sql, sql->statements - 1)->end;
 }
 
-/* Completes the last statement.  A SELECT without INTO is the only statement of ours that answers with rows. */
+/* Completes the last statement.  In a transaction of ours only a SELECT without INTO answers with rows. */
 static void complete_statement(struct js_sql *sql, unsigned flags)
 {
 	struct js_sql_mark mark = {sql->text.len, flags | sql->only, 0};

@@ -17,10 +17,10 @@
  * Two functions seek them:
  *
  * js_observer_look      One query, and the recovery from workers that were silent for long enough, after a look at the
- *                    process table.  It never forks, never asks Slurm, and waits only for the database.  It is for the
- *                    thread that sends heartbeats.
+ *                       process table.  It never forks, never asks Slurm, and waits only for the database.  It is for
+ *                       the thread that sends heartbeats.
  * js_observer_confirm   One round with the proofs (a) and (b).  It reads all of /proc, forks, and waits for Slurm: up
- * to a minute if Slurm does not answer.  It is for a process of its own, or a command.
+ *                       to a minute if Slurm does not answer.  It is for a process of its own, or a command.
  *
  * Both work with any handle, in the thread that may use it.  Neither prints.
  */

@@ -37,7 +37,7 @@ struct js_capture {
 	int64_t from[2];    /* up to here it was kept with an earlier entry */
 	int64_t seen[2];    /* its length at the last look */
 	int64_t holes[2];   /* up to here its disk space is freed */
-	int64_t gone[2];    /* from FROM and half the limit to here, its disk space was freed, and it can't be read any
+	int64_t gone[2];    /* from FROM plus half the limit to here, its disk space was freed, and it can't be read any
 			       more */
 	int64_t trimmed[2]; /* its length when it was last trimmed */
 	int64_t limit[2];   /* how much of an entry's output is kept; 0: all */

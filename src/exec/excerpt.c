@@ -89,8 +89,8 @@ static int64_t read_bytes(int in, int64_t from, void *data, size_t len)
  *   head_at        + head              tail_at        + tail
  *   | first part   |    left out       | last part    |
  *
- * What is kept is the first part, the mark that says how much is left out, and the last part.  Both parts are first
- * half of the limit long, and are then cut to whole lines, where that costs at most LINE bytes. */
+ * What is kept is the first part, the mark that says how much is left out, and the last part.  At first each of the two
+ * parts is half as long as the limit; then they are cut to whole lines, where that costs at most LINE bytes. */
 
 /* Moves the end of the first part back to the end of a line, if one is near.  1: it is the end of a line; 0: it is not;
  * -1 with errno. */

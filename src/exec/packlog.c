@@ -169,7 +169,7 @@ static int write_large(struct js_packlog *log, const struct js_kept kept[2], int
 	return rc != 0 || last == '\n' ? rc : js_file_write_at(log->fd, "\n", 1, at);
 }
 
-/* Tries once to append an entry.  Returns as write_small does.  If it fails, the file is cut back to its last whole
+/* Tries once to append an entry.  Returns as write_small does.  If it fails, this cuts the file back to its last whole
  * entry, and keeps the errno of the failure. */
 static int try_append(struct js_packlog *log, const struct js_kept kept[2], struct js_packlog_place *place)
 {

@@ -56,7 +56,7 @@ static void blank_quoted(char *script)
 }
 
 /* Where a pipeline decides about what follows it (if, while, !, ||), pipefail could make the script go another way than
- * its author meant, so there it is left off. */
+ * its author meant, so such a script runs without it. */
 static enum js_pipeline classify_script(const char *script)
 {
 	const char *pipe = find_pipe(script, script + strlen(script));

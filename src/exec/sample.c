@@ -2,7 +2,7 @@
  *
  * Samples of process trees, from /proc.  Promises: a command of less than a second costs nothing; all samples together
  * take at most a hundredth of a core, because the thread rests a hundred times as long as it worked; a read that hangs
- * keeps nobody else.
+ * delays nothing else.
  */
 #include "exec/sample.h"
 

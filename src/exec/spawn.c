@@ -368,7 +368,7 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 	return pid;
 }
 
-/* All other errors are the machine's, and may pass: too many processes or files, or no memory. */
+/* All other errors but E2BIG are the machine's, and may pass: too many processes or files, or no memory. */
 int js_spawn_is_command(int err)
 {
 	static const int command[] = {ENOENT, ENOTDIR, EACCES, EPERM,	EISDIR,	     ENOEXEC,

@@ -133,9 +133,9 @@ static void set_running(const struct js_export *x, struct js_export_line *l, uin
 }
 
 /* Returns the state of an entry that is neither done nor in set_aside.  The window was read before the page.  If the
- * two do not fit, the entry has changed in between.  Then its state is the one that followed its last attempt, in which
- * it was at some moment in between: waiting after a failure (or a command that deferred it, with exit status 75), else
- * ready. */
+ * two do not fit, the entry has changed in between, or it has ended in a claim that is still open.  Then its state is
+ * the one that followed its last attempt: waiting after a failure (or a command that deferred it, with exit status 75),
+ * else ready. */
 static unsigned queued_state(const struct js_export *x, struct js_export_line *l)
 {
 	const struct jobstack_item *i = &l->item;

@@ -51,7 +51,8 @@ struct js_export {
 /* The columns that js_export_page_attempt reads; the %u is whether the end of stderr is wanted. */
 #define JS_EXPORT_ATTEMPT JS_ITEM_ATTEMPT ",a.worker_id"
 
-/* From an entry on, without those of its attempts that were read, to another. */
+/* The condition for attempts of the entries from one on up to another.  Of the first one, the attempts that were read
+ * already are left out. */
 #define JS_EXPORT_BEHIND " AND a.entry_id BETWEEN %u AND %u AND (a.entry_id>%u OR a.attempt>%u)"
 
 /* Empties the page. */

@@ -19,8 +19,12 @@
 
 /* A group of failures.  FOLDED says what its members have in common:
  *
- *         0   everything: outcome, exit, reason, what was printed (numbers and paths made alike) and, if asked for,
- * node 1   all but what was printed 2   outcome and exit 3   nothing but that they failed */
+ *     0  everything: outcome, exit code or signal, reason, what was printed and, if asked for, the node
+ *     1  all but what was printed
+ *     2  outcome, and exit code or signal
+ *     3  nothing but that they failed
+ *
+ * In the reason, and in what was printed, numbers and paths were made alike before. */
 struct group {
 	struct jobstack_failure f; /* its texts are these: */
 	char reason[256], example[256], node[256];
@@ -146,7 +150,8 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	g->report.failures++;
 }
 
-/* Returns whether an attempt with this CAUSE was interrupted by its own failure. */
+/* Returns whether an interruption with this CAUSE came from the attempt itself: its command asked to be tried later, or
+ * failed on a node that may be bad. */
 static int is_put_off(uint64_t cause)
 {
 	return cause == JOBSTACK_CAUSE_DEFERRED || cause == JOBSTACK_CAUSE_NODE;
@@ -311,8 +316,9 @@ static double share_bound(uint64_t failed, uint64_t n, int above)
 	return (p + z2 / (2 * m) + (above ? wide : -wide)) / (1 + z2 / m);
 }
 
-/* Finds the worst node that is not known to be bad, if that is beyond chance: the share that surely fails there is a
- * tenth more than the share that can fail elsewhere.  A node that was found is left out of "elsewhere" from then on. */
+/* Finds the worst node that is not known to be bad, if that is beyond chance: the share that surely fails there is at
+ * least ten percentage points above the share that can fail elsewhere.  A node that was found is left out of
+ * "elsewhere" from then on. */
 static struct node *find_worst_node(struct nodes *all, struct jobstack_bad_node *found)
 {
 	struct node *worst = NULL;

@@ -298,8 +298,8 @@ static const struct table {
 	 "d.entry_id", JS_NEXT_OF("set_aside")},
 };
 
-/* The SELECT of a table.  An entry that failed or was lost and is in set_aside is listed there, if its state is asked
- * for. */
+/* The SELECT of a table.  An entry that failed or was lost and is dead or cancelled is left out here if that state is
+ * asked for, since it is listed there.  One that was moved is never listed as failed or lost. */
 static void table_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
 	const struct table *t = of;

@@ -54,8 +54,8 @@ int js_stream_next(const char **text, struct js_stream_range *r)
 	return *end == ',';
 }
 
-/* Reads a block: its number, its list and, where that is selected, its newest second.  A range that is longer than a
- * block can be is damage, and must not lead to a list that fills the memory. */
+/* Reads a block: its number, its list and, where that is selected, its newest second.  A range of BLOCK_MAX entries or
+ * more is taken for damage: it must not lead to a list that fills the memory. */
 static void take_block(void *ctx, const struct js_row *row)
 {
 	struct js_stream_block *b = ctx;
@@ -279,8 +279,8 @@ int js_stream_prune(struct jobstack *handle, uint64_t stack_id, int64_t before_u
 	uint64_t last = 0, rows = 0, newest = js_closed_second(before_us);
 	int status;
 
-	/* As many blocks as there is to gather now.  Workers add to it all the time, so this would not end by itself.
-	 */
+	/* About as many blocks as there are lists for now.  Workers add lists all the time, so a loop until nothing is
+	 * left might never end. */
 	status = js_handle_ask_number(handle, &rows, error, "SELECT COUNT(*) FROM closed WHERE stack_id=%u", stack_id);
 	for (uint64_t blocks = rows / PIECES + 10; status == 0 && blocks > 0; blocks--)
 		status = js_stream_gather(handle, stack_id, &last, error);

@@ -145,7 +145,7 @@ int jobstack_worker_elsewhere(struct jobstack_worker *w, const uint64_t *entries
 
 	memset(found, 0, n);
 	/* Outcomes are 0 done, 1 failed, 3 interrupted.  `away`: on another node than this worker's.  `bad`: a failure
-	 * away, or one that did not count because of the node.  Only attempts since this worker began count. */
+	 * away, also one that did not count because of its node.  Only attempts since this worker began are read. */
 	js_sql_add(&sql,
 		   "SELECT entry_id,COALESCE(1+(MIN(IF(bad,node,NULL))<>MAX(IF(bad,node,NULL))),0)+4*COALESCE("
 		   "MAX(IF(away AND outcome=0,attempt,NULL))>MAX(IF(away OR outcome=0,NULL,attempt)),0) FROM (SELECT "

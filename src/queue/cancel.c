@@ -170,8 +170,8 @@ static void choose_entries(struct cancelling *c)
 	c->to = s->lo + last;
 }
 
-/* Inserts spans for what is between the first and the last entry that go.  Short runs are put together in lists, so
- * that every second entry of a long span does not make a row for each. */
+/* Inserts spans for what is between the first and the last entry that go.  Short runs are put together in lists: else a
+ * cancel of every second entry would leave a row for each of the others. */
 static void insert_between_sql(struct cancelling *c, struct js_sql *sql, const struct js_span *span)
 {
 	const struct js_set *s = c->query.set;

@@ -50,7 +50,7 @@ enum does { TAKES_NUMBERS = 1, ADDS_ENTRIES = 2 };
 /* All that must be true of the stack is in this statement's WHERE, and a guard follows:
  *
  *   - it is neither cancelled nor being dropped, and has numbers left;
- *   - of a --unique push: each of its entries has a row in `name` (`named` is the last one that has);
+ *   - for a --unique push: each entry of the stack has a row in `name` (`named` is the last one that has);
  *   - of a LOAD that writes no names: no --unique push has begun since we looked;
  *   - its relative names belong to the same directory as ours.
  *

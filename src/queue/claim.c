@@ -10,7 +10,7 @@
  *     JS_CLOSED   its outcome is committed
  *     JS_SKIPPED  the database has another outcome of it, or has it elsewhere (js_worker_skip): nothing is sent
  *
- *     JS_OPEN -> JS_CLOSING       js_claim_mark_closing, js_claim_close_rest, js_kill_close
+ *     JS_OPEN -> JS_CLOSING       js_claim_mark_closing, js_claim_close_rest, js_kill_close; gather_held (replay.c)
  *     JS_CLOSING -> JS_CLOSED     js_claim_settle, after a COMMIT
  *     JS_CLOSING -> JS_OPEN       js_claim_settle, after anything else: the same outcome can be sent again
  *     JS_OPEN -> JS_SKIPPED       js_worker_skip, in a damaged ledger
@@ -225,8 +225,7 @@ _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 /* Bytes of stderr in one step: small enough for servers with small packet limits. */
 #define TAILS_MAX (512 * 1024)
 
-/* Returns the cause that is recorded.  A caller that does not say it has mostly run a command: then the exit status
- * tells. */
+/* Returns the cause that is recorded.  If the caller gave none for a failure, the signal or the exit code tells it. */
 static enum jobstack_cause cause_of(const struct jobstack_outcome *o)
 {
 	if (o->cause != JOBSTACK_CAUSE_NONE || o->verdict != JOBSTACK_FAILED)

@@ -36,7 +36,7 @@ struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t a
 struct js_claim *js_claim_find_marked(struct js_claim *list, uint64_t entry, uint32_t attempt, enum js_claim_mark mark,
 				      size_t *place);
 
-/* Returns how many entries of LIST are open. */
+/* Returns how many entries of LIST are open or closing. */
 uint64_t js_claim_open(const struct js_claim *list);
 
 /* Outcomes as the library knows them, made of what a caller has GIVEN.  0, or JOBSTACK_EUSAGE.  Free the memory in

@@ -99,7 +99,7 @@ void jobstack_describe(struct jobstack *handle, char *text, size_t size)
 	js_db_describe(handle->db, text, size);
 }
 
-/* The packet has one statement, so what it asks for needs no number. */
+/* The packet has one statement, so FN need not be told the statement's number. */
 int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
 		  ...)
 {

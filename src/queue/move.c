@@ -48,8 +48,8 @@ static int find_target(struct js_requeue *r, struct jobstack_error *error)
 					    : status;
 }
 
-/* Makes the other stack, with this one's order and its policy of retries, but without max-running and max-failures:
- * these are about the work in this stack. */
+/* Makes the other stack: last in, first out if this one is, and with its policy of retries.  strict-order, max-running
+ * and max-failures are not taken over: these are about the work in this stack. */
 static int make_target(struct moving *m, struct jobstack_error *error)
 {
 	/* IGNORE: somebody else may make it at the same moment, which is just as well */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Who asks somebody else (Slurm) a question that many programs have, and the answer for all of them.  Promises: it is
- * one compare-and-set, by the server's clock; a program that was told to ask, and lost the reply, is told so again; an
- * answer is stored only by the program that asked last, so it is never older than it seems.
+ * Who asks somebody else (Slurm) a question that many programs have, and the answer for all of them.  Promises: the
+ * right to ask is given by one compare-and-set, by the server's clock; a program that was told to ask, and lost the
+ * reply, is told so again; an answer is stored only by the program that asked last, so it is never older than it seems.
  *
  * A row's life:
  *

@@ -67,7 +67,8 @@ int js_stack_last(struct jobstack *handle, uint64_t id, uint64_t *last, struct j
 /* Checks whether a new stack may have this valid name.  Returns 0, or JOBSTACK_EUSAGE. */
 int js_stack_check_new(const char *name, struct jobstack_error *error);
 
-/* The same, but creates the stack if it does not exist, with the order and the origin of OPTIONS. */
+/* Reads the stack NAME as js_stack_find does, but creates it if it does not exist, with the order and the origin of
+ * OPTIONS. */
 int js_stack_make(struct jobstack *handle, const char *name, const struct jobstack_push_options *options,
 		  struct js_stack *stack, struct jobstack_error *error);
 

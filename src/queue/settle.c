@@ -8,8 +8,8 @@
  *
  *     ours, seq one higher            an earlier try was committed
  *     ended, or another token         others have declared the worker dead: fenced
- *     gone, of another birth, or      the database was set back, or the row was pruned long after the worker was
- *       with a lower seq              declared dead
+ *     gone, with another `started`,   the database was set back, or the row was pruned long after the worker was
+ *       or with a lower seq           declared dead
  *     ours, seq as before             the database killed the fence's UPDATE in each try
  *
  * seq alone does not show whose step it was where two processes can have changed it: in the end of a worker beside its

@@ -18,8 +18,8 @@
  *   insert_shards         the pieces that were cut off
  *
  * Only one of them locks a span, so a pop holds one row of `span` until its COMMIT.  MariaDB gets IF ... END IF around
- * what needs a span.  MySQL has no IF outside of stored programs.  It gets all statements, and each of them does
- * nothing if @js_pos is NULL: the comparison pos=@js_pos is then never true.
+ * what needs a span.  MySQL has no IF outside of stored programs.  It gets all statements, and those that change a row
+ * do nothing if @js_pos is NULL: pos=@js_pos is then never true, or they ask for @js_pos IS NOT NULL.
  *
  * They pass values on in user variables, which the tail reads at the end:
  *
@@ -318,8 +318,7 @@ static void read_span_into(struct js_sql *sql, const struct js_stack *stack, con
 		js_sql_add(sql, "*11+1,10),16,10) AS UNSIGNED)))");
 	} else {
 		/* An entry that was lost before is claimed alone, so that its neighbours are not lost with it.  A
-		 * last-in-first-out span is cut from above, so what is taken begins as far below its end as it is
-		 * long. */
+		 * last-in-first-out span is cut from above: if N entries are taken, the first of them is hi+1-N. */
 		js_sql_add(sql, stack->lifo ? "hi+1-LEAST(%u,hi-lo+1,IF(losses>0,1,%u)" : "lo", (uint64_t)pop->k,
 			   (uint64_t)pop->k);
 		js_sql_add(sql, !stack->lifo ? ")" : stack->limited ? ",@js_room))" : "))");

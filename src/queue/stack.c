@@ -317,7 +317,8 @@ static void add_stack_condition(struct js_sql *sql, const char *stack)
 }
 
 /* One SELECT, so that all numbers belong to one moment.  A stack's own counters have what ended workers did; those of
- * live workers are added here.  They are sums over intervals, so the depth of a stack does not matter. */
+ * live workers are added here.  Ready, waiting, held and running entries are sums over spans and claims, most of which
+ * are intervals, so the depth of a stack does not matter. */
 int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
 		    struct jobstack_error *error)
 {

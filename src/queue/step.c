@@ -16,8 +16,8 @@
  * What a try can lead to, and what follows:
  *
  *   committed            the popped entries are taken from the reply
- *   JS_DB_GUARD          the fence stopped it: js_worker_settle finds out whether an earlier try had been committed.
- *                        If so, the popped entries are read from the database; if not, the worker is fenced.
+ *   JS_DB_GUARD          a guard stopped it: js_worker_settle finds out whether an earlier try had been committed.
+ *                        If so, the popped entries are read from the database; if not, it says why (settle.c).
  *   JS_DB_DUPLICATE      a damaged ledger: again, without the outcomes that are there already (js_worker_skip)
  *   no answer            the step is unsettled: only the very same step may follow
  */
@@ -383,8 +383,8 @@ static void advance_worker(const struct stepping *s, int64_t sent)
 
 /* One try, with the memory for its outcomes.  JS_DB_DUPLICATE: again, without some of them.
  *
- * The marks of the entries are JS_CLOSING only within this function: settled, they are closed, and otherwise open
- * again, so that a repeated step finds them as the first try did. */
+ * The marks of the entries are JS_CLOSING only within this function: if the step is known to be committed, they become
+ * closed, and otherwise open again, so that a repeated step finds them as the first try did. */
 static int try_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_outcome *outcomes,
 		    struct jobstack_batch *batch, struct jobstack_step_report *report, struct jobstack_error *error)
 {

@@ -23,17 +23,25 @@ const struct js_in_hand *js_where_in_hand(const struct js_where *w, uint64_t ent
 	return w->n == 0 ? NULL : bsearch(&entry, w->in_hand.data, w->n, sizeof(struct js_in_hand), js_num_order);
 }
 
-/* Notes the state of one entry.  Claims are read after spans, in one view, so no entry is in both. */
+/* Notes the state of one entry, if nothing newer is known of it.  A claim's row names entries that have left it, as
+ * long as others of it are open.  So an entry can be in several places.  Newer is what has the higher attempt.  If the
+ * attempts are equal, the entry went back unstarted: so a span is newer than a claim, and of two claims the one that
+ * has started it.  Spans are read before claims.  An entry that has ended and did not go back stays in its claim only:
+ * the caller finds the attempt on record. */
 static void put_entry(struct js_where *w, const struct js_set *set, uint64_t entry)
 {
 	size_t at = (size_t)(entry - w->low);
 
 	if (entry < w->low || entry > w->high)
 		return;
+	if (w->state[at] != 0 && w->attempt[at] >= set->place.attempt &&
+	    (w->attempt[at] > set->place.attempt || w->state[at] != JOBSTACK_IS_RUNNING))
+		return;
 	w->state[at] = (unsigned char)(set->place.worker != 0 ? JOBSTACK_IS_RUNNING : 1u << set->place.class);
 	w->attempt[at] = set->place.attempt;
 	if (set->place.worker != 0) {
-		struct js_in_hand one = {entry, set->place.worker, js_running_since(set->running, entry)};
+		struct js_in_hand one = {entry, set->place.worker, js_running_since(set->running, entry),
+					 set->place.attempt};
 
 		if (one.started_us < 0)
 			one.started_us = set->claimed_us;
@@ -53,6 +61,30 @@ static void put_set(struct reading *r, const struct js_set *set)
 	for (uint64_t e = set->first > w->low ? set->first : w->low; set->ids == NULL && e <= set->last && e <= w->high;
 	     e++)
 		put_entry(w, set, e);
+}
+
+static int order_in_hand(const void *a, const void *b)
+{
+	const struct js_in_hand *x = a, *y = b;
+
+	return x->entry != y->entry	       ? (x->entry > y->entry ? 1 : -1)
+	       : x->attempt != y->attempt      ? (x->attempt > y->attempt ? 1 : -1)
+	       : x->started_us > y->started_us ? 1
+					       : -(x->started_us < y->started_us);
+}
+
+/* Sorts what is in claims by the entries, and keeps the newest claim of each. */
+static void keep_newest(struct js_where *w)
+{
+	struct js_in_hand *at = (struct js_in_hand *)w->in_hand.data;
+	size_t kept = 0;
+
+	if (w->n > 0)
+		qsort(at, w->n, sizeof(*at), order_in_hand);
+	for (size_t i = 0; i < w->n; i++)
+		if (i + 1 == w->n || at[i + 1].entry != at[i].entry)
+			at[kept++] = at[i];
+	w->n = kept;
 }
 
 /* The body of the view: it may be called again, and then begins anew. */
@@ -106,8 +138,7 @@ int js_where_read(struct js_where *w, struct jobstack *handle, const struct js_s
 		return js_error_set(error, JOBSTACK_EBUG,
 				    "a list of queued entries can't be read: `jobstack check -s %s` tells more",
 				    stack->name);
-	if (w->n > 0)
-		qsort(w->in_hand.data, w->n, sizeof(struct js_in_hand), js_num_order);
+	keep_newest(w);
 	return 0;
 }
 

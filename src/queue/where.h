@@ -13,6 +13,7 @@ struct js_in_hand {
 	uint64_t entry; /* the first member: js_num_order sorts by it */
 	uint64_t worker;
 	int64_t started_us; /* -1: not yet, it is next in the worker's line */
+	uint32_t attempt;
 };
 
 struct js_where {

@@ -29,16 +29,16 @@ struct jobstack_worker {
 	int64_t deadline_us;	      /* when the lease ends, by jobstack_now_us, counted from when a step was sent */
 	struct js_claim *claims;
 	/* of the stack's policy, as it was read last: */
-	int64_t policy_us; /* when that was */
-	uint32_t workers;  /* how many live workers the stack had; counted up to one more than make a crowd (step.c) */
-	int64_t took_us;   /* how long that step's commit took */
-	int64_t commit_us; /* a running mean of that; 0: not known */
-	int can_shard;	   /* the server has a binary log, and the stack's order need not be exact */
-	unsigned shards;   /* pops go to so many shards; 0: in order */
-	uint64_t seed;	   /* of the numbers that draw one (js_num_jitter); 0: not set yet */
-	int failing;	   /* the stack had as many dead entries as its max_failures */
-	int unsettled;	   /* whether the last step was committed is not known: only the same step may follow */
-	int64_t unsettled_us;		 /* when its first try was sent */
+	int64_t policy_us;    /* when that was */
+	uint32_t workers;     /* how many workers of the stack had not ended; counted up to CROWD + 1 (step.c) */
+	int64_t took_us;      /* how long that step's commit took */
+	int64_t commit_us;    /* a running mean of that; 0: not known */
+	int can_shard;	      /* the server has a binary log, and the stack's order need not be exact */
+	unsigned shards;      /* pops go to so many shards; 0: in order */
+	uint64_t seed;	      /* of the numbers that draw one (js_num_jitter); 0: not set yet */
+	int failing;	      /* the stack had as many dead entries as its max_failures */
+	int unsettled;	      /* whether the last step was committed is not known: only the same step may follow */
+	int64_t unsettled_us; /* when its first try was sent */
 	size_t unsettled_n, unsettled_k; /* how many outcomes it has, and how many entries it claims */
 	uint64_t unsettled_reused;	 /* the claim whose row that step's pop uses; 0: none */
 };

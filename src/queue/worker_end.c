@@ -51,9 +51,10 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 	return js_claim_spans_sql(closing, sql, error);
 }
 
-/* One try, with the memory for its outcomes: those that END has, then entries that somebody asked to kill, which are
- * dead, and then all the others, which go back.  JS_DB_DUPLICATE: again, without some of them.  LOOKS: nothing is sent
- * yet, and js_worker_skip looks which of them to leave out. */
+/* One try, with the memory for its outcomes: those that END has; then, in a recovery, entries that somebody asked to
+ * kill, which are dead; and then all the others, which are lost in a recovery, and else go back unstarted.
+ * JS_DB_DUPLICATE: again, without some of them.  LOOKS: nothing is sent yet, and js_worker_skip looks which of them to
+ * leave out. */
 static int try_finish(struct jobstack_worker *w, const struct js_worker_end *end, int looks,
 		      struct jobstack_outcome *all, struct jobstack_error *error)
 {

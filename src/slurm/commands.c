@@ -430,6 +430,7 @@ static int find_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, 
 	return ask_squeue(argv, 9, take_queued, &a, error, error_size);
 }
 
-/* Without ABI and sizes, which are only checked of a module, and without `at_node`: no command answers that. */
+/* Without ABI and sizes, which are only checked of a module; without `at_node`, since no command answers that; and
+ * without `job`, since one squeue answers for all jobs. */
 const struct js_slurm_ops js_slurm_commands = {
 	.user_jobs = find_user_jobs, .steps = find_steps, .conf = read_conf, .queued = find_queued};

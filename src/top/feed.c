@@ -92,8 +92,8 @@ static int note_end(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* Looks up when entries ended, for the drawing: for at most SAMPLE of those that have begun, if the first ones began
- * first.  EACH says how many entries one of these stands for. */
+/* Looks up when entries ended, for the drawing: for at most SAMPLE of those that have begun, assuming that they began
+ * in the order of their numbers.  EACH says how many entries one of these stands for. */
 static int read_history(struct jobstack *handle, struct feed_picture *p, struct jobstack_error *error)
 {
 	const struct jobstack_status *s = &p->shot.seen[0].stack.s;

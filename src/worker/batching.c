@@ -45,8 +45,8 @@ static int64_t gather_time(const struct batching *b)
 								  : GATHER_US;
 }
 
-/* Returns how many commands will probably end within HORIZON_US, if each takes the mean time.  *NEXT_US is moved
- * forward to the moment when the next of the others will be that near its end. */
+/* Returns how many commands will probably end within HORIZON_US, if each takes the mean time.  *NEXT_US becomes the
+ * moment when the next of the others will be that near its end, if that is earlier. */
 static size_t count_ending(const struct batching *b, double horizon_us, int64_t *next_us)
 {
 	int64_t before = b->now_us - (int64_t)(b->mean_us - horizon_us);
@@ -116,8 +116,9 @@ struct batching_plan batching_plan(const struct batching *b)
 	return plan;
 }
 
-/* Looks become ten times as frequent near the end of the stack, when the number of ready entries decides how many a
- * worker may claim: when less is left per worker than this one has claimed since its last look and two more claims. */
+/* Near the end of the stack, what each worker adds to the time between looks is ten times shorter: the number of ready
+ * entries then decides how many a worker may claim.  It is near when less is left per worker than this one has claimed
+ * since its last look and two more claims. */
 int64_t batching_look_us(uint64_t ready, uint64_t workers, uint64_t claimed, size_t slots, double mean_us)
 {
 	uint64_t enough = claimed + 2 * (mean_us >= AHEAD_US ? 2 * slots : JOBSTACK_POP_MAX);

@@ -191,9 +191,8 @@ static void note_last_field(struct config *c)
 			c->last_field = js_template_last_field(all[i]);
 }
 
-/* Checks which options can be used together, and parses the templates.  This comes after all options were read, since
- * -I,
- * --colsep and --shell decide how a template is read, and may stand behind it. */
+/* Checks which options can be used together, and parses the templates.  This comes after all options were read: how a
+ * template is read depends on -I, --colsep and --shell, which may stand behind it. */
 static int parse_templates(struct config *c, const struct later *later, struct jobstack_error *error)
 {
 	const struct js_template_syntax syntax = syntax_of(c);
@@ -246,7 +245,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	return status;
 }
 
-/* Returns whether packages and events are recorded.  The options come first, then the environment, then the site's
+/* Decides whether packages and events are recorded.  The options come first, then the environment, then the site's
  * file.  A refusal always wins.  An empty $JOBSTACK_EVENTS switches off the site's events. */
 static void choose_recording(struct config *c)
 {

@@ -63,8 +63,8 @@ static void note_cut(struct connection *c)
 	c->stay_again_us = now + NO_STAY_US;
 }
 
-/* The first call after a step only asks whether the server's connections are nearly all in use, and whether this one
- * stays.  A later one closes a connection that does not stay. */
+/* The first call after a step closes the connection if the server's are nearly all in use, and asks whether it may
+ * stay.  A later call closes a connection that does not stay. */
 int connection_check(struct connection *c)
 {
 	int stayed = c->stays, status = JOBSTACK_NOTHING;

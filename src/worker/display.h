@@ -37,7 +37,7 @@ void display_announce(struct display *display);
 void display_failed(struct display *display, const struct jobstack_entry *entry, const struct jobstack_outcome *outcome,
 		    int dead);
 
-/* Says what follows from Ctrl-C; AGAIN: it was pressed before. */
+/* Says what follows from Ctrl-C; AGAIN: the worker was ending already. */
 void display_interrupted(const struct display *display, int again);
 
 /* Says the last lines: the counts, with WHY the worker leaves ("": nothing to say), and what failed. */

@@ -105,8 +105,9 @@ int64_t entries_read_clocks(struct supervisor *s)
 
 /* ------------------------------------------------------------------------------------------------------- signals */
 
-/* After Slurm's TERM its KILL follows after LEFT at most, so both graces together must fit into that: each gets a half.
- * SETTLE_US is kept for the last step, which records the outcomes. */
+/* After Slurm's TERM its KILL follows when kill_wait_us is over.  SETTLE_US of that is kept for the last step, which
+ * records the outcomes.  Both graces must fit into the rest (LEFT): the first gets at most a half of it, and the
+ * second ends with it. */
 void entries_drain(struct supervisor *s, int by_term, int64_t now)
 {
 	int64_t grace = s->config->grace_us, left = later(s->leave.kill_wait_us - SETTLE_US, SETTLE_US / 2);
@@ -163,10 +164,10 @@ void entries_read_signals(struct supervisor *s)
 }
 
 /* Slurm sends its signals to every process of a step, and a command may end before the worker has read its own signal.
- * So if a command was ended by a signal that also ends workers, this waits a moment whether the worker gets it, too:
- * then the command was interrupted, and has not failed.  After a KILL by Slurm this process does not survive the wait,
- * so it is enough not to be quick: no failure is recorded.  Commands that end soon after such a wait need none of their
- * own. */
+ * So if a command was ended by a signal that also ends workers, this waits a moment to see whether the worker gets it,
+ * too: then the command was interrupted, and has not failed.  After a KILL by Slurm this process does not survive the
+ * wait, so it is enough not to be quick: no failure is recorded.  Commands that end soon after such a wait need none of
+ * their own. */
 static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
 {
 	int number = reaped->signal != 0 ? reaped->signal : reaped->exit_code - 128;

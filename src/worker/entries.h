@@ -23,11 +23,12 @@ void entries_finish(struct supervisor *s, struct slot *slot, const struct js_rea
 /* Posts this outcome of the entry in SLOT, which no longer runs. */
 void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome);
 
-/* Returns how long commands continue after the database's last answer: the lease less the time that ending them takes.
+/* Returns how long commands continue after the lease was last renewed: the lease less the time that ending them takes.
  */
 int64_t entries_outage_us(const struct config *config);
 
-/* Reads until when commands may run (s->lease_end_us).  Returns when running commands get TERM, and why in *WHY. */
+/* Reads until when commands may run (s->leave.lease_end_us).  Returns when running commands get TERM, and why in *WHY.
+ */
 int64_t entries_keep_lease(struct supervisor *s, int64_t now, enum ending *why);
 
 /* Reads the clocks, and returns the moment.  If the wall clock leapt against the monotonic one, this machine may have

@@ -233,7 +233,7 @@ static int is_lease_over(const void *ctx)
 
 /* Kills the commands of a worker whose lease has ended.  Returns when to check again.
  *
- * KILLING is set before and KILLED_US after the first kill.  A worker that wakes meanwhile sees commands end by
+ * KILLING is set before the kills, and KILLED_US after them.  A worker that wakes meanwhile sees commands end by
  * SIGKILL: it waits while KILLING is set, and then knows by KILLED_US that this was no fault of the entries. */
 static int64_t keep_lease(const struct keeper *k, int64_t now)
 {

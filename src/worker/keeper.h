@@ -8,7 +8,7 @@
  *                           its entries can be recovered.
  *   the worker hangs        (SIGSTOP) past the end of its lease: the keeper kills its commands.
  *   the keeper is killed    The worker sees a pipe close, returns what it has not started, and kills its commands,
- * whose entries count as lost.
+ *                           whose entries count as lost.
  *
  * Signals that ask the worker to end are passed on.  The worker is a session of its own, so that it does not get those
  * of a terminal twice.
@@ -39,7 +39,7 @@ struct keeper_page {
 	_Atomic int64_t left_us;     /* when the worker had finished, and only its process had to end; 0: not yet */
 	_Atomic int status;	     /* its exit status then */
 	_Atomic int64_t job_end_us;  /* the answer of a look: when the Slurm job ends; KEEPER_ASKED: the look is to find
-					it  out; 0: it is not known */
+					it out; 0: it is not known */
 	_Atomic int spools;	     /* outcomes wait in the file SPOOL */
 	char spool[4600];
 };

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "worker/step.h"
 
-/* Waits, with the lock held, until UNTIL or until somebody wakes this thread.  If it is time to check that the idle
- * connection still stands, checks that instead of waiting. */
+/* Waits, with the lock held, until UNTIL or until somebody wakes this thread.  If it is time for connection_check,
+ * calls that instead of waiting. */
 static void wait_for_ledger_work(struct ledger *l, int64_t until)
 {
 	struct mailbox *box = l->db.box;
@@ -56,7 +56,7 @@ static int work_through(struct ledger *l)
 {
 	struct step s = {.results = NULL};
 	struct mailbox *box = l->db.box;
-	int status = 0, stepping, looking, over;
+	int status = 0, stepping, looking, over, judging, looked = 0;
 	int64_t until;
 
 	while (status == 0) {
@@ -70,7 +70,13 @@ static int work_through(struct ledger *l)
 			stepping = 0; /* a heartbeat would keep the entries of commands that nobody looks after */
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
-		looking = !over && !stepping && jobstack_now_us() >= survey_next_us(&l->survey);
+		/* Whether these failures count depends on what other nodes do.  That is looked at before the outcomes
+		 * leave the mailbox, since a look tells the outbox that the ledger holds none. */
+		judging = (stepping || over) && !looked && box->results_n > 0 && neighbours_are_unknown(&l->neighbours);
+		if (judging)
+			stepping = over = 0;
+		looked |= judging;
+		looking = judging || (!over && !stepping && jobstack_now_us() >= survey_next_us(&l->survey));
 		if (!over && !stepping && !looking)
 			wait_for_ledger_work(l,
 					     until < survey_next_us(&l->survey) ? until : survey_next_us(&l->survey));
@@ -85,6 +91,7 @@ static int work_through(struct ledger *l)
 			continue;
 		status = do_round(l, &s);
 		step_free(&s);
+		looked = 0;
 	}
 	return status;
 }

@@ -3,8 +3,8 @@
  * The supervisor's loop, and as many threads as it takes to keep it going.  One thread at a time runs the loop.  It
  * releases the loop before it makes a call that may hang (into a file system that is away), and takes it again when the
  * call has returned.  If the call does not return soon, another thread runs the loop from its top; the first one gets
- * the loop back when its call is over.  So only the thread hangs that made the call.  As long as nothing hangs this
- * costs two atomic operations per call, and wakes no other thread.
+ * the loop back when its call is over.  So only the thread hangs that made the call.  As long as nothing hangs, a call
+ * costs a few atomic operations; only the first one after a pause wakes another thread, the one that watches.
  *
  * A thread of the loop is in one of these states:
  *
@@ -13,6 +13,7 @@
  *   returned   its call has returned, and it waits until it gets the loop back
  *   spare      it waits until the loop needs a thread: a call hangs, and no thread has returned
  *   parked     its call returned after the slot had been abandoned: it waits for ever
+ *
  * The rule for the loop's code: between loop_begin_call and loop_end_call it touches only what it has marked as its own
  * before; after loop_end_call all else may have changed, as another thread may have run the loop meanwhile.
  */

@@ -111,7 +111,7 @@ void mailbox_wake_supervisor(struct mailbox *box);
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 /* Returns whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
-/* Notes that a command has started or ended: from then on counts how long a worker that is slow must wait. */
+/* Notes that a command has started or ended: the time that a slow worker must wait is counted from now. */
 void mailbox_slow_down(struct mailbox *box);
 /* Returns the next entry to start, which counts as running from now on, or NULL. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);

@@ -53,9 +53,9 @@ static void spare_entry(struct mailbox *box, struct result *r)
 
 int neighbours_are_unknown(const struct neighbours *n)
 {
-	struct suspicion run = read_suspicion(n->db->box);
+	const struct suspicion *run = &n->db->box->suspicion;
 
-	return suspicion_asks(&run) && !run.looked;
+	return suspicion_asks(run) && !run->looked;
 }
 
 /* The order is that of the cost.  Without failures in a row nothing is asked; and as long as the other nodes were not

@@ -15,7 +15,7 @@ struct neighbours {
 	char failure[200]; /* how the last command failed, in words */
 };
 
-/* Returns whether entries fail here in a row, and the stack was not looked at since. */
+/* Returns whether entries fail here in a row, and the stack was not looked at since.  With the mailbox's lock held. */
 int neighbours_are_unknown(const struct neighbours *n);
 
 /* Changes failures among the COUNT results of the next step into interruptions, if other nodes may do these entries.

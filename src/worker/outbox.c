@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The outbox.  Promises: an outcome that the database has not taken for two seconds is on the disk, in the order in
- * which it will be delivered; the file goes when everything in it has been taken; only the outbox's own thread waits
- * for the disk, and it holds no lock meanwhile: heartbeats go on while a file system hangs.
+ * The outbox.  Promises: an outcome with which the ledger has waited for the database for two seconds is on the disk,
+ * in the order in which it will be delivered; the file goes when everything in it has been taken; only the outbox's own
+ * thread waits for the disk, and it holds no lock meanwhile: heartbeats go on while a file system hangs.
  */
 #include "worker/outbox.h"
 

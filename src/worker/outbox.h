@@ -24,10 +24,10 @@ struct outbox {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
 	int begun, stop, dozing, ended;
-	int stuck;    /* the thread hangs in a file system, so nothing of this may be freed */
-	int busy;     /* the thread is writing, without the lock */
-	size_t taken; /* while it writes: how many of the outcomes that waited when it began the database has taken */
-	int tidy;     /* the file does not record the last deliveries yet */
+	int stuck;			      /* the thread hangs in a file system, so nothing of this may be freed */
+	int busy;			      /* the thread is writing, without the lock */
+	size_t taken;			      /* while it writes: how many outcomes the database has taken meanwhile */
+	int tidy;			      /* the file does not record the last deliveries yet */
 	const struct jobstack_outcome *asked; /* outcomes of the ledger's step that is under way */
 	size_t asked_n;
 	int64_t since_us;	     /* since when the database has been asked; 0: no question is open */

@@ -255,8 +255,8 @@ void outcome_judge(struct commands *c, struct slot *slot, const struct js_reaped
 }
 
 /* Finds out whether a full disk made the command fail.  STATUS: the result of keep_output.  Returns 0: none did; 1: the
- * disk of the command's results is full; negative: the output could not be kept, or its disk is full.  If it was kept,
- * the outcome becomes an interruption, and the reason says why. */
+ * disk of the command's results is full; negative: the output could not be kept, or its disk is full.  If a disk is
+ * full, the outcome becomes an interruption, and the reason says why. */
 static int find_full(const struct commands *c, const struct slot *slot, int status, struct jobstack_outcome *o,
 		     char reason[REASON_MAX], struct jobstack_error *error)
 {

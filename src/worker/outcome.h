@@ -12,8 +12,8 @@ void outcome_judge(struct commands *c, struct slot *slot, const struct js_reaped
 		   struct jobstack_outcome *outcome, char reason[REASON_MAX]);
 
 /* Keeps the command's output, and says in OUTCOME where.  What the output and the results show may change the outcome.
- * Its texts are valid until the next start in SLOT.  Returns 0.  Negative: the output could not be kept.  1: the
- * command failed because the disk of its results is full.  For both ERROR says more, and the outcome is
- * JOBSTACK_INTERRUPTED. Touches files, so it may hang. */
+ * Its texts are valid until the next start in SLOT.  Returns 0.  Negative: the output could not be kept, or its disk is
+ * full.  1: the command failed because the disk of its results is full.  If it is not 0, ERROR says more, and the
+ * outcome is JOBSTACK_INTERRUPTED.  Touches files, so it may hang. */
 int outcome_keep(struct commands *c, struct slot *slot, const struct js_reaped *reaped,
 		 struct jobstack_outcome *outcome, char reason[REASON_MAX], struct jobstack_error *error);

@@ -38,7 +38,7 @@ void persistent_drop_own(struct slot *slot);
 /* Has the process end: closes its standard input, and plans its TERM for TERM_AT_US. */
 void persistent_leave(struct persistent *p, int64_t term_at_us);
 
-/* Fills in what the entry used that SLOT has answered; for a short entry nothing is measured. */
+/* Fills in what SLOT's entry has used, which was just answered; for a short entry nothing is measured. */
 void persistent_usage(struct slot *slot, struct js_reaped *answered);
 
 /* To be called if the process ended while SLOT ran an entry: turns the usage of its whole life into that of the entry.

@@ -245,7 +245,7 @@ int64_t persistent_loop_keep_time(struct supervisor *s, struct slot *slot, int g
 		terminate_process(p, now, s->config->grace_us);
 	at = p->kill_at_us != 0 ? p->kill_at_us : p->term_at_us;
 	at = earlier(at, earlier(s->leave.kill_by_us, s->leave.lease_end_us));
-	if (now >= at) { /* TERM was sent before, or just now */
+	if (now >= at) { /* at the end of the lease, or just before Slurm's KILL, perhaps without a TERM before */
 		(void)js_spawn_kill(p->process->pid, SIGKILL);
 		at = p->kill_at_us = now + JS_SECOND_US; /* again, if it has not helped */
 	}

@@ -7,7 +7,8 @@
 
 #include "worker/state.h"
 
-/* Makes s->epoll, which watches the supervisor's own descriptors, and later the pipes.  0, or negative with ERROR. */
+/* Makes s->commands.epoll, which watches the supervisor's own descriptors, and later the pipes.  0, or negative with
+ * ERROR. */
 int persistent_loop_begin(struct supervisor *s, struct jobstack_error *error);
 
 /* Takes answers and hands out entries until there is something else for the supervisor to do, or UNTIL.  0, or negative

@@ -60,7 +60,7 @@ static void name_packed_log(struct run *r)
 	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.200s-%ld-%s", job, env->node, (long)getpid(), random);
 }
 
-/* Returns whether output can be kept, before anything is claimed; with --output - or files for both streams no log is
+/* Checks that output can be kept, before anything is claimed; with --output - or files for both streams no log is
  * needed. */
 static int check_log_dir(const struct run *r, struct jobstack_error *error)
 {
@@ -120,7 +120,7 @@ static void ask_job_end(struct run *r)
 			    unknown.text);
 }
 
-/* Returns whether the command can be executed, and its output kept. */
+/* Checks that the command can be executed, and its output kept. */
 static int check_command(struct run *r, struct jobstack_error *error)
 {
 	const char *program = js_template_program(r->config.template), *doubt;

@@ -124,8 +124,8 @@ static int read_pushed(void *ctx, const struct jobstack_status *status)
 	return 0;
 }
 
-/* Only hashes are compared, so that any number of names fits into the table; two texts with one hash count as the same.
- */
+/* Only hashes are compared, so that a name takes little memory, however long it is; two texts with one hash count as
+ * the same. */
 int same_files_check(const struct config *config, struct jobstack *handle, struct jobstack_error *error)
 {
 	static const char *const option[] = {"output", "error", "creates"};

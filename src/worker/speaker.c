@@ -157,7 +157,7 @@ int speaker_on_terminal(void)
 	return isatty(STDERR_FILENO) && !show_is_dumb();
 }
 
-/* LINE is shorter than PIPE_BUF, so it is written whole, or, while the pipe is full, not at all: it is lost then. */
+/* LINE has at most PIPE_BUF bytes, so it is written whole, or, while the pipe is full, not at all: it is lost then. */
 static void put_line(const char *line, size_t len)
 {
 	if (!begun || (write(pending[1], line, len) < 0 && errno != EAGAIN))

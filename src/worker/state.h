@@ -27,7 +27,7 @@ struct supervisor {
 	int leap;	  /* js_clock_leap_open */
 	struct {
 		int64_t kill_wait_us;	/* given: the time between Slurm's TERM and its KILL; 0: not under Slurm */
-		int64_t interrupted_us; /* the first SIGINT */
+		int64_t interrupted_us; /* the last SIGINT */
 		int64_t drain_at_us;	/* when running commands get TERM */
 		int64_t kill_by_us;	/* when they get KILL at the latest, because Slurm kills the worker then */
 		int64_t lease_end_us;	/* the last moment at which a command may run */

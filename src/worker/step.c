@@ -75,9 +75,8 @@ static int64_t next_heartbeat(const struct ledger *l)
 	return l->heartbeat.last_us + third - third / 8 - (int64_t)((uint64_t)third / 1024 * l->heartbeat.jitter);
 }
 
-/* A step is due if an entry is wanted for a free slot, a heartbeat, a look at other workers or a request to kill is
- * due, or outcomes have waited long enough.  Otherwise UNTIL becomes the earliest moment at which one of these can be
- * true. */
+/* A step is due if a claim, a heartbeat, a look at other workers or a request to kill is due, or outcomes have waited
+ * long enough.  Otherwise UNTIL becomes the earliest moment at which one of these can be true. */
 int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 {
 	struct mailbox *box = l->db.box;
@@ -288,8 +287,6 @@ static void (*const after_step[])(struct ledger *, struct step *) = {
 static void judge_results(struct ledger *l, struct step *s)
 {
 	defer_limit(l->db.handle, l->db.config, l->db.box, s->results, s->outcomes, s->n);
-	if (s->n > 0 && neighbours_are_unknown(&l->neighbours))
-		(void)survey_look(&l->survey, l->pace.claimed);
 	neighbours_judge(&l->neighbours, s->results, s->outcomes, s->n);
 }
 
@@ -327,8 +324,8 @@ static int send_step(struct ledger *l, struct step *s)
 	return status;
 }
 
-/* The outcomes are known to the outbox before the database is asked, for however long that takes; if the step fails for
- * good, they go back into the mailbox, and stay where they are in the outbox's order. */
+/* The outbox knows the outcomes before the step is sent, for however long that takes; if the step fails for good, they
+ * go back into the mailbox, and stay where they are in the outbox's order. */
 int step_do(struct ledger *l, struct step *s)
 {
 	int status, told;

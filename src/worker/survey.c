@@ -46,7 +46,7 @@ void survey_note_claim(struct survey *s, int empty)
 }
 
 /* Passes what was read of the stack to the display.  That does not count the entries that this worker holds, so they
- * are added here.  No step is under way, so none of them is counted twice. */
+ * are added here.  Every step that was sent has been answered, so none of them is counted twice. */
 static void note_sight(struct survey *s)
 {
 	const struct jobstack_idle *i = &s->look.idle;
@@ -149,7 +149,7 @@ static int must_stay(struct survey *s, int64_t now)
  *   the stack is cancelled or being dropped                       leave
  *   `jobstack run`, and the stack was paused by its max-failures  leave
  *   nothing is ready, waiting, held, running or being pushed      leave
- *   retries wait, and this is the oldest worker                   stay, to be there when they are due
+ *   retries wait in an open stack, and this is the oldest worker  stay, to be there when they are due
  *   this is the oldest worker, and one with entries is silent     stay, to notice its death: a live one sends a
  *   for as long as we are idle                                    heartbeat within a third of its lease
  *   idle for less than --idle-timeout                             stay

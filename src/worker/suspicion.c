@@ -132,7 +132,7 @@ int suspicion_is_bad(struct suspicion *s, unsigned found, unsigned failed, int64
  *   the run is as long as the longest block of bad entries that is tolerated
  *   nothing was done since the first look, and as many more entries wait for a retry or are dead
  *   nothing was done since the first look, this worker never had success, and FAR entries from far behind failed,
- *   too, or twice as many failed as are left */
+ *     too, or twice as many failed as are left */
 int suspicion_is_hopeless(const struct suspicion *s, uint64_t ready)
 {
 	int none_done = s->done == s->done_first; /* since the first look */

@@ -167,10 +167,68 @@ static void pace_and_names(void **state)
 	assert_true(items_n == 0);
 }
 
+static int note_line(void *ctx, const struct jobstack_item *item)
+{
+	(void)ctx;
+	items[items_n++] = *item;
+	return 0;
+}
+
+static void export_entries(const char *stack)
+{
+	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
+
+	o.by_entry = 1;
+	items_n = 0;
+	OK(jobstack_export(h, stack, &o, note_line, NULL, &e));
+}
+
+/* An entry that has failed is still named by the claim that it was in, while another entry of that claim runs.  What
+ * counts is where it is now, whichever of the two workers has the lower number. */
+static void retried_beside_its_claim(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	struct jobstack_outcome o = outcome(1, 1, JOBSTACK_FAILED, 1),
+				unstarted = outcome(2, 1, JOBSTACK_UNSTARTED, -1);
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+	struct jobstack_worker *low, *high;
+
+	(void)state;
+	push.policy = &policy;
+	policy.max_attempts = 3;
+	policy.retry_delay_us = 0;
+	push_numbered("retried", &push, 3);
+	OK(jobstack_worker_begin(h, "retried", NULL, &low, &e));
+	OK(jobstack_worker_begin(h, "retried", NULL, &high, &e));
+	assert_true(jobstack_worker_id(low) < jobstack_worker_id(high));
+	OK(take_step(high, NULL, 0, 3, &b, NULL, &e));
+	assert_true(b.count == 3);
+	OK(take_step(high, &o, 1, 0, NULL, NULL, &e));
+	OK(take_step(high, &unstarted, 1, 0, NULL, NULL, &e));
+	OK(jobstack_promote(low, &e));
+	export_entries("retried");
+	assert_true(items_n == 3 && items[0].state == JOBSTACK_IS_READY && items[1].state == JOBSTACK_IS_READY &&
+		    items[2].state == JOBSTACK_IS_RUNNING && items[2].worker == jobstack_worker_id(high));
+	OK(take_step(low, NULL, 0, 1, &b, NULL, &e));
+	assert_true(b.count == 1);
+	OK(take_step(low, NULL, 0, 1, &b, NULL, &e));
+	assert_true(b.count == 1);
+	export_entries("retried");
+	assert_true(items_n == 3 && items[0].state == JOBSTACK_IS_RUNNING && items[0].attempt == 2 &&
+		    items[0].worker == jobstack_worker_id(low));
+	assert_true(items[1].state == JOBSTACK_IS_RUNNING && items[1].attempt == 1);
+	OK(jobstack_worker_end(low, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
+	OK(jobstack_worker_end(high, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
+	jobstack_worker_free(low);
+	jobstack_worker_free(high);
+	jobstack_batch_free(&b);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(retried),
-					   cmocka_unit_test(pace_and_names)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(retried_beside_its_claim), cmocka_unit_test(groups),
+					   cmocka_unit_test(retried), cmocka_unit_test(pace_and_names)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

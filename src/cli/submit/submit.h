@@ -2,8 +2,8 @@
  *
  * What the files of `jobstack submit` share.
  *
- *     submit.c  the options; what the first round checks; sizing
- *     script.c  the scripts, and how sbatch gets them
+ *     submit.c    the options; what the first round checks; sizing
+ *     script.c    the scripts, and how sbatch gets them
  *     followup.c  later rounds: whether the chain goes on, and the mail at its end
  */
 #pragma once
