@@ -23,19 +23,17 @@ const struct js_in_hand *js_where_in_hand(const struct js_where *w, uint64_t ent
 	return w->n == 0 ? NULL : bsearch(&entry, w->in_hand.data, w->n, sizeof(struct js_in_hand), js_num_order);
 }
 
-/* Notes the state of one entry, if nothing newer is known of it.  A claim's row names entries that have left it, as
- * long as others of it are open.  So an entry can be in several places.  Newer is what has the higher attempt.  If the
- * attempts are equal, the entry went back unstarted: so a span is newer than a claim, and of two claims the one that
- * has started it.  Spans are read before claims.  An entry that has ended and did not go back stays in its claim only:
- * the caller finds the attempt on record. */
+/* Notes the state of one entry, if nothing newer is known of it.  A claim's row names entries that have failed, as long
+ * as others of it are open, so an entry can be in several places.  Newer is what has the higher attempt.  (What goes
+ * back unstarted, with the same attempt, is cut out of its claim.)  An entry that has ended and did not go back is in
+ * its claim only: the caller finds the attempt on record. */
 static void put_entry(struct js_where *w, const struct js_set *set, uint64_t entry)
 {
 	size_t at = (size_t)(entry - w->low);
 
 	if (entry < w->low || entry > w->high)
 		return;
-	if (w->state[at] != 0 && w->attempt[at] >= set->place.attempt &&
-	    (w->attempt[at] > set->place.attempt || w->state[at] != JOBSTACK_IS_RUNNING))
+	if (w->state[at] != 0 && w->attempt[at] > set->place.attempt)
 		return;
 	w->state[at] = (unsigned char)(set->place.worker != 0 ? JOBSTACK_IS_RUNNING : 1u << set->place.class);
 	w->attempt[at] = set->place.attempt;
@@ -67,10 +65,8 @@ static int order_in_hand(const void *a, const void *b)
 {
 	const struct js_in_hand *x = a, *y = b;
 
-	return x->entry != y->entry	       ? (x->entry > y->entry ? 1 : -1)
-	       : x->attempt != y->attempt      ? (x->attempt > y->attempt ? 1 : -1)
-	       : x->started_us > y->started_us ? 1
-					       : -(x->started_us < y->started_us);
+	return x->entry != y->entry ? (x->entry > y->entry ? 1 : -1)
+				    : (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
 /* Sorts what is in claims by the entries, and keeps the newest claim of each. */

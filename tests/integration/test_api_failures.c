@@ -189,8 +189,7 @@ static void retried_beside_its_claim(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	struct jobstack_outcome o = outcome(1, 1, JOBSTACK_FAILED, 1),
-				unstarted = outcome(2, 1, JOBSTACK_UNSTARTED, -1);
+	struct jobstack_outcome o = outcome(2, 1, JOBSTACK_FAILED, 1);
 	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	struct jobstack_worker *low, *high;
 
@@ -198,26 +197,22 @@ static void retried_beside_its_claim(void **state)
 	push.policy = &policy;
 	policy.max_attempts = 3;
 	policy.retry_delay_us = 0;
-	push_numbered("retried", &push, 3);
-	OK(jobstack_worker_begin(h, "retried", NULL, &low, &e));
-	OK(jobstack_worker_begin(h, "retried", NULL, &high, &e));
+	push_numbered("beside", &push, 5);
+	OK(jobstack_worker_begin(h, "beside", NULL, &low, &e));
+	OK(jobstack_worker_begin(h, "beside", NULL, &high, &e));
 	assert_true(jobstack_worker_id(low) < jobstack_worker_id(high));
-	OK(take_step(high, NULL, 0, 3, &b, NULL, &e));
-	assert_true(b.count == 3);
+	OK(take_step(high, NULL, 0, 5, &b, NULL, &e));
+	assert_true(b.count == 5);
 	OK(take_step(high, &o, 1, 0, NULL, NULL, &e));
-	OK(take_step(high, &unstarted, 1, 0, NULL, NULL, &e));
 	OK(jobstack_promote(low, &e));
-	export_entries("retried");
-	assert_true(items_n == 3 && items[0].state == JOBSTACK_IS_READY && items[1].state == JOBSTACK_IS_READY &&
-		    items[2].state == JOBSTACK_IS_RUNNING && items[2].worker == jobstack_worker_id(high));
+	export_entries("beside");
+	assert_true(items_n == 5 && items[1].state == JOBSTACK_IS_READY);
+	assert_true(items[0].state == JOBSTACK_IS_RUNNING && items[0].worker == jobstack_worker_id(high));
 	OK(take_step(low, NULL, 0, 1, &b, NULL, &e));
 	assert_true(b.count == 1);
-	OK(take_step(low, NULL, 0, 1, &b, NULL, &e));
-	assert_true(b.count == 1);
-	export_entries("retried");
-	assert_true(items_n == 3 && items[0].state == JOBSTACK_IS_RUNNING && items[0].attempt == 2 &&
-		    items[0].worker == jobstack_worker_id(low));
-	assert_true(items[1].state == JOBSTACK_IS_RUNNING && items[1].attempt == 1);
+	export_entries("beside");
+	assert_true(items_n == 5 && items[1].state == JOBSTACK_IS_RUNNING && items[1].attempt == 2 &&
+		    items[1].worker == jobstack_worker_id(low));
 	OK(jobstack_worker_end(low, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	OK(jobstack_worker_end(high, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
 	jobstack_worker_free(low);
