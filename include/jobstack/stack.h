@@ -220,7 +220,7 @@ struct jobstack_last {
 	int in_job;	 /* it was in a Slurm job */
 	int64_t job_us;	 /* what was started */
 	enum jobstack_way way;
-	uint64_t user, job, pushed;	 /* whose it is; Slurm's number, or 0; how many entries had been pushed */
+	uint64_t user, job, pushed;	 /* the user's number; the job's, or 0; how many entries were pushed by then */
 	const char *cluster, *log, *cwd; /* "": not known; of a REJECTED one the log is what sbatch said */
 	struct jobstack_bytes words;	 /* what repeats it, each with a NUL behind it: options, "--", the command */
 	int came;			 /* the worker began after that */
