@@ -52,8 +52,8 @@ int js_place_is_name(enum js_place place);
 
 /* Returns the length of the placeholder with which the text at AT in the string TEXT begins, and which it is in *SPOT;
  * 0 and JS_PLACE_NONE if there is none.  The longest wins.  Without a separator the first field is the whole, and other
- * fields are found so that they can be refused, and so are placeholders that only GNU parallel knows.  What is in braces
- * directly after $ belongs to the shell. */
+ * fields are found so that they can be refused, and so are placeholders that only GNU parallel knows.  What is in
+ * braces directly after $ belongs to the shell. */
 size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot);
 
 /* Checks whether SPOT, LEN bytes at TEXT, can stand where there are these fields: 0, or JOBSTACK_EUSAGE. */
