@@ -37,7 +37,16 @@ def cancel_resume(field, rng):
 		return None
 	cut_short(field, rng, "cancel", "-q", "-s", stack, "--all")
 	status = field.load.tool("cancel", "-q", "-s", stack, "--all")[0] if rng.random() < 0.5 else 0
-	field.later(rng.uniform(0.3, 1), lambda: insist(field, "resume", "-q", "-s", stack))
+	nap, ended = rng.uniform(0.3, 1), []
+
+	def resume():
+		field.load.over.wait(nap)
+		insist(field, "resume", "-q", "-s", stack)
+		ended.append(True)
+
+	# Not by field.later: whoever heals one thing after the other may have to start the server first, for which this waits.
+	field.load.thread(resume)
+	field.awaited.append(lambda: bool(ended))
 	return rows if status == 0 else None
 
 
