@@ -243,7 +243,11 @@ cat >"$T/two.sh" <<'END'
 ip link set lo up
 for i in 1 2 3; do ip address add "10.9.0.$i/32" dev lo || exit; done
 printf '127.0.0.1 localhost\n10.9.0.1 two-names\n10.9.0.2 two-names\n10.9.0.2 two-names\n' >"$T/hosts"
-mount --bind "$T/hosts" /etc/hosts || exit
+if [ -e /etc/hosts ]; then # a minimal system has none
+	mount --bind "$T/hosts" /etc/hosts || exit
+else
+	cp -a /etc "$T/etc" && cp "$T/hosts" "$T/etc" && mount --bind "$T/etc" /etc || exit
+fi
 server() { "$JOBSTACK" server "$@" --data "$T/a" --client-file "$T/a.d/client.cnf"; }
 server start -q --bind two-names || exit
 port=$(sed -n "s/^port=//p" "$T/a/owner")
