@@ -208,6 +208,7 @@ static void retried_beside_its_claim(void **state)
 	export_entries("beside");
 	assert_true(items_n == 5 && items[1].state == JOBSTACK_IS_READY);
 	assert_true(items[0].state == JOBSTACK_IS_RUNNING && items[0].worker == jobstack_worker_id(high));
+	jobstack_batch_free(&b);
 	OK(take_step(low, NULL, 0, 1, &b, NULL, &e));
 	assert_true(b.count == 1);
 	export_entries("beside");
