@@ -34,7 +34,8 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
 
 /* The same for a worker that has ended and has left a claim all the same, which is damage: no worker does that.  What
  * has an outcome or another place already stays there.  Start with *WORKER 0: it gets the next worker of STACK above
- * it, also if the recovery of that one fails.  Returns 1 if there is none above.  With DRY_RUN nothing is changed. */
+ * it, also if the recovery of that one fails.  Returns 1 if no such worker is above.  With DRY_RUN nothing is changed.
+ */
 int jobstack_recover_left(struct jobstack *handle, const char *stack, int dry_run, uint64_t *worker, uint64_t *taken,
 			  struct jobstack_error *error);
 
@@ -53,7 +54,7 @@ int jobstack_suspect(struct jobstack *handle, const char *stack, struct jobstack
  * "" if there is no answer (yet).  If the reply of the server is lost, the call finds out who is to ask.  With TOKEN
  * NULL it only looks whether the caller could ask now; *AGE_US is INT64_MAX if nobody ever did.
  *
- * jobstack_answer stores the ANSWER, at most 4000 bytes.  jobstack_unanswered says that there is none, so that others
+ * jobstack_answer stores the ANSWER, at most 4000 bytes.  jobstack_unanswered says that nobody answered, so that others
  * may ask EARLY_US sooner than otherwise.  Both return 1, and store nothing, if somebody else has asked since (or if
  * the reply to the first try was lost).  jobstack_answer also forgets some of the questions that nobody has asked for
  * two days. */

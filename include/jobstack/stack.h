@@ -92,7 +92,7 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 		    struct jobstack_error *error);
 
 /* Gives in NAME the stack that the handle's os_user made last; or "@", if a stack has this name, which new ones may
- * not have.  Returns 1 if there is none. */
+ * not have.  Returns 1 if this user has no stack. */
 int jobstack_newest(struct jobstack *handle, char name[JOBSTACK_STACK_MAX + 1], struct jobstack_error *error);
 
 /* Gives in NAME the stack that a push made with this ORIGIN (see struct jobstack_push_options).  Returns 1 if there is

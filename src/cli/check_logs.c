@@ -221,8 +221,8 @@ static int check_spool(struct logs *l, const char *path)
 	return status;
 }
 
-/* Returns whether PATH may be a worker's file.  A directory or a FIFO is none, and to open a FIFO could wait for ever.
- * What can't be looked at counts as a file: reading it then fails, with the reason. */
+/* Returns whether PATH may be a worker's file.  A directory or a FIFO can't be one, and opening a FIFO could wait for
+ * ever.  What can't be looked at counts as a file: reading it then fails, with the reason. */
 static int may_be_file(const char *path)
 {
 	struct stat st;
