@@ -20,15 +20,18 @@ works() {
 	shift 2
 	"$@" >out 2>err
 	local status=$?
-	((status <= 1)) || grep -q "4096 is the limit" err || fail "$name" "status $status: $(<err)"
+	((status <= 1)) || grep -q "32768 is the limit" err || fail "$name" "status $status: $(<err)"
 	check "$name" audit "$stack"
 }
 
 works 'a push' a jobstack push -q -s a --max-attempts 2 --retry-delay 0 {1..40}
 works 'an atomic push of unique names' a jobstack push -q -s a --atomic --unique /u/{1..40}
-head -c 5000 /dev/zero | tr '\0' x >long
+head -c 40000 /dev/zero | tr '\0' x >long
 held() { [[ $(ledger a) == '0 0 80 0 1 0' ]]; }
-refused() { { echo "/v/$1" && wait_for 20 held && cat long; } | jobstack push -q -s a --atomic --unique; }
+refused() {
+	{ echo "/v/$1" && wait_for 20 held >&2 && cat long; } | jobstack push -q -s a --atomic --unique
+	(($? == 1)) || return 3 # nothing of it may be pushed
+}
 for i in {1..7}; do
 	works '... one that is refused, when a part of it is there' a refused $i
 done
@@ -43,8 +46,8 @@ works 'requeue of done ones' a jobstack requeue -q -s a -t done 2 4
 works 'a worker that has one entry at a time' a worker -s a --slots 1 --batch 1 --max-defers 1 -- sh work {}
 works 'requeue in another stack' a jobstack requeue -q -s a --to b
 works '... and the audit of that one' b true
-works 'set' b jobstack set -q -s b priority=3 max-running=3 max-failures=2 max-attempts=1
-works 'a worker of a stack with limits' b worker -s b --slots 2 -- false
+works 'set' b jobstack set -q -s b priority=3 max-running=3 max-failures=2 max-attempts=1 retry-delay=0
+works 'a worker of a stack with limits' b worker -s b --slots 2 --idle-timeout 0 -- false
 works 'resume' b jobstack resume -q -s b
 works 'cancel' b jobstack cancel -q -s b 1 2
 works 'cancel all' b jobstack cancel -q -s b --all
