@@ -114,8 +114,9 @@ cat >bad.py <<-'END'
 	    for f in fds:
 	        os.write(f, b"file\n")
 END
+# one after the other: a full FIFO loses what is written into it, and the third command's import shall count
 numbered 1 3 | sed 's/.*\([0-9]\)$/\1/' | jobstack push -q -s bad >/dev/null
-check 'commands that flood the FIFO' worker -s bad --packages --slots 2 -- python3 bad.py {}
+check 'commands that flood the FIFO' worker -s bad --packages -- python3 bad.py {}
 is '... end as they are' "$(jobstack list -s bad -t done -o entry | tr '\n' ' ')" '1 2 3 '
 is '... are counted still' "$(packages bad | grep -o 'ice 0.9 1;')" 'ice 0.9 1;'
 is '... and their files are whole' "$(cat own* | sort | uniq -c | tr -s ' \n' ' ')" ' 200 file 200 whole '

@@ -183,9 +183,9 @@ action hang 'sleep 1000'
 action stubborn 'trap "" TERM; sleep 1000; sleep 1000'
 action slowdone 'trap "echo done; trap - TERM" TERM; sleep 1000 & wait $!'
 push_names slow ok hang ok stubborn ok slowdone ok
-check '--timeout' by_name -s slow --timeout 2 --grace 0.3
+check '--timeout' by_name -s slow --timeout 6 --grace 0.3 # on a busy machine, a shell may need seconds to start and to answer
 is '... the entry failed' "$(outcomes slow | cut -d' ' -f1,3)" $'1 done\n2 failed\n3 done\n4 failed\n5 done\n6 failed\n7 done'
-like '... for that reason' "$(reasons slow | grep '^2 ')" 'timeout after 2\.'
+like '... for that reason' "$(reasons slow | grep '^2 ')" 'timeout after 6\.'
 is '... a new process after each' "$(wc -l <slow.pids)" 4
 
 # --recycle
@@ -237,7 +237,7 @@ is 'the line that reruns it by hand' "$(cat again.got)" $'1 1 /d/with blank 1\n1
 # drain: the running entry has its grace, idle processes are told by the end of their input
 action wait 'echo $$ >>drain.running; sleep 1000 & wait'
 push_names drain ok ok wait
-timeout 300 jobstack-worker -q -s drain --persistent --slots 2 --grace 2 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s drain --persistent --slots 2 --grace 20 -- bash by-name.sh &
 pid=$!
 check 'TERM: one runs' wait_for 20 test -s drain.running
 check '... the others are done' wait_for 20 ledger_is drain '2 0 0 0 0 1'
