@@ -276,15 +276,6 @@ static const char *shown_help(const struct js_opt *o, int all)
 	return o->help == NULL || *o->help != '~' ? o->help : all ? o->help + 1 : NULL;
 }
 
-static size_t count_shown(const struct js_opts *opts, int all)
-{
-	size_t n = 0;
-
-	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
-		n += shown_help(o, all) != NULL;
-	return n;
-}
-
 /* Appends TEXT, which begins at column INDENT, and breaks its lines at blanks.  A line that begins with a blank is kept
  * as it is. */
 static void add_text(struct js_buf *buf, const char *text, size_t indent, size_t width)
@@ -330,9 +321,11 @@ static void add_option(struct js_buf *text, const struct js_opt *o, const char *
 
 void js_opt_help(const struct js_opts *opts, unsigned columns, int all, struct js_buf *text)
 {
-	const size_t width = columns > 2 * HELP_COLUMN && columns < HELP_WIDTH ? columns : HELP_WIDTH,
-		     n = count_shown(opts, 1);
+	const size_t width = columns > 2 * HELP_COLUMN && columns < HELP_WIDTH ? columns : HELP_WIDTH;
+	size_t n = 0;
 
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
+		n += o->help != NULL;
 	all |= n <= FEW;
 	js_buf_printf(text, "usage: %s ", opts->command);
 	add_text(text, opts->usage, strlen("usage: "), width);
@@ -343,8 +336,7 @@ void js_opt_help(const struct js_opts *opts, unsigned columns, int all, struct j
 		if (shown_help(o, all) != NULL)
 			add_option(text, o, shown_help(o, all), width);
 	if (!all)
-		js_buf_printf(text, "`%s --help-all` shows %zu more options.\n", opts->command,
-			      n - count_shown(opts, 0));
+		js_buf_printf(text, "`%s --help-all` shows all %zu options.\n", opts->command, n);
 	if (opts->notes != NULL) {
 		js_buf_char(text, '\n');
 		add_text(text, opts->notes, 0, width);

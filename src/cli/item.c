@@ -106,7 +106,7 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 {
 	const char *env_stack = getenv("JOBSTACK_STACK");
 	uint64_t env_entry = 0, env_attempt, given = 0;
-	int same_stack, status;
+	int same_stack;
 	size_t n;
 
 	if (attempt_arg != NULL && js_num_u64(attempt_arg, 1, UINT32_MAX, &given) != 0)
@@ -116,8 +116,8 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 	if (n > 1)
 		return cli_usage(cli, "unexpected argument \"%s\"", cli->words[1]);
 	same_stack = env_stack == NULL || *env_stack == '\0' || strcmp(env_stack, cli->stack) == 0;
-	status = n == 0 || same_stack ? env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry) : 0;
-	JS_TRY(status);
+	if (n == 0 || same_stack)
+		JS_TRY(env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry));
 	JS_TRY(env_number(cli, "JOBSTACK_ATTEMPT", UINT32_MAX, &env_attempt));
 	if (n == 0 && env_entry == 0)
 		return cli_usage(cli, "name an entry, or set $JOBSTACK_ENTRY as `jobstack pop` does");

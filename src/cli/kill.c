@@ -178,8 +178,8 @@ static int choose_all(struct cli *cli)
 	filter.f.entries = running.at;
 	filter.f.entries_n = running.n;
 	if (running.n > 0)
-		return cli_confirm(cli, "end %" PRIu64 " %s of the stack \"%s\" that %s running",
-				   SHOW_ENTRIES((uint64_t)running.n), cli->stack, running.n == 1 ? "is" : "are");
+		return cli_confirm(cli, "end the commands of all %zu entries of the stack \"%s\" that run", running.n,
+				   cli->stack);
 	cli_say(cli, "no entry of the stack \"%s\" is running", cli->stack);
 	return CLI_NO;
 }

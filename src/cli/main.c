@@ -144,30 +144,30 @@ static const char *heading_above(size_t i)
 /* The short help fits on a terminal of 24 lines, with a prompt below it. */
 static void print_help(FILE *to, int all)
 {
-	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nRuns a command on each file of a list that is kept in MySQL "
-		    "or MariaDB.\n",
-		    to);
-	(void)fputs(all ? "" : "\n", to);
+	(void)fprintf(
+		to,
+		"usage: jobstack COMMAND [OPTIONS]\n\nRuns a command on each file of a list that is kept in MySQL "
+		"or MariaDB.\n%s",
+		all ? "" : "\n");
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (all && heading_above(i) != NULL)
 			(void)fprintf(to, "\n%s\n", heading_above(i));
 		if (all || (command[i].group & FIRST) != 0)
 			(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
 	}
-	(void)fputs("\nThe first word is the stack if one has that name; numbers and words with a / are\n"
-		    "entries: `jobstack logs mystack 17`. For push and run, name the stack with -s.\n\n"
-		    "    jobstack server start && jobstack init\n"
-		    "    find . -name '*.nc' -print0 | jobstack run -0 -j 8 -- ./convert.sh {}\n",
-		    to);
-	(void)fputs(all ? "\non a cluster, where the compute nodes reach this host as login3:\n"
-			  "    jobstack server start --bind login3 && jobstack init\n"
-			  "    find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n"
-			  "    jobstack submit mystack --workers 20 --slots 4 --time=2:00:00 -- ./convert.sh {}\n"
-			  "    jobstack status mystack\n    jobstack requeue mystack\n\n"
-			  "`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more.\n"
-			  "`run` and `submit` start jobstack-worker, which can also be started directly.\n"
-			: "`jobstack help --all` lists all commands, `jobstack COMMAND --help` explains one\n",
-		    to);
+	(void)fprintf(to,
+		      "\nThe first word is the stack if one has that name; numbers and words with a / are\n"
+		      "entries: `jobstack logs mystack 17`. For push and run, name the stack with -s.\n\n"
+		      "    jobstack server start && jobstack init\n"
+		      "    find . -name '*.nc' -print0 | jobstack run -0 -j 8 -- ./convert.sh {}\n%s",
+		      all ? "\non a cluster, where the compute nodes reach this host as login3:\n"
+			    "    jobstack server start --bind login3 && jobstack init\n"
+			    "    find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n"
+			    "    jobstack submit mystack --workers 20 --slots 4 --time=2:00:00 -- ./convert.sh {}\n"
+			    "    jobstack status mystack\n    jobstack requeue mystack\n\n"
+			    "`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more.\n"
+			    "`run` and `submit` start jobstack-worker, which can also be started directly.\n"
+			  : "`jobstack help --all` lists all commands, `jobstack COMMAND --help` explains one\n");
 }
 
 /* Prints all option tables, for the build: see spec.c. */

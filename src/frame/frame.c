@@ -320,10 +320,9 @@ static int name_newest(struct cli *cli)
 
 	for (size_t i = 0; i < cli->stacks_n; i++)
 		is_typed |= strcmp(cli->stacks[i], "@") == 0;
-	if (!is_typed && is_meant == 0)
+	/* of a word that names neither a stack nor an entry, the command says that */
+	if ((!is_typed && is_meant == 0) || (is_meant < 0 && cli_doubtful_word(cli) != NULL))
 		return 0;
-	if (is_meant < 0 && cli_doubtful_word(cli) != NULL)
-		return 0; /* the command says that it is neither */
 	if (is_meant < 0) {
 		(void)js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK,
 				   "no stack is named, and there are several");

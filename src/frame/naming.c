@@ -33,21 +33,13 @@ const char *cli_doubtful_word(const struct cli *cli)
 
 /* ---------------------------------------------------------------------------------------------------- an entry */
 
-/* That there is a first item is all that find_number wants to know. */
-static int stop_at_first(void *ctx, const struct jobstack_item *item)
+/* Notes the first two entries of a list. */
+static int note_two(void *ctx, const struct jobstack_item *item)
 {
-	(void)ctx;
-	(void)item;
-	return 1;
-}
+	uint64_t *found = ctx;
 
-/* Looks for an entry of this number by its attempts, of which an entry that has not run yet gets one, too.  Returns 0,
- * JOBSTACK_EMISSING, or another error. */
-static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *error)
-{
-	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);
-
-	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
+	found[found[0] != 0] = item->entry;
+	return 0;
 }
 
 /* Returns WORD without what leads to the working directory: names are often pushed as relative ones. */
@@ -64,15 +56,6 @@ static const char *skip_here(const char *word)
 	while (word[0] == '.' && word[1] == '/')
 		word += 2;
 	return word;
-}
-
-/* Notes the first two entries of a list. */
-static int note_two(void *ctx, const struct jobstack_item *item)
-{
-	uint64_t *found = ctx;
-
-	found[found[0] != 0] = item->entry;
-	return 0;
 }
 
 /* Finds the entry whose datapath ends with "/WORD".  Returns 0, JOBSTACK_NOTHING, or an error, also if several do.  A
@@ -111,16 +94,17 @@ static int find_name(struct cli *cli, const char *word, uint64_t *entry)
 	return jobstack_find(cli->handle, cli->stack, name, entry, &cli->error);
 }
 
-/* Tries in this order: the number; the whole datapath; the datapath without the working directory; the end of a
- * datapath. */
+/* Tries in this order: the number, by its attempts, of which an entry that has not run yet gets one, too; the whole
+ * datapath; the datapath without the working directory; the end of a datapath. */
 int cli_find_entry(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	const char *here = skip_here(word);
+	uint64_t unused[2] = {0, 0};
 	int status;
 
 	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
-		status = find_number(cli, *entry, &error);
+		status = jobstack_attempts(cli->handle, cli->stack, *entry, note_two, unused, &error);
 		if (status != JOBSTACK_EMISSING || error.server_errno != JOBSTACK_WHY_NO_ENTRY) {
 			cli->error = error;
 			return status;
@@ -193,18 +177,16 @@ const char *cli_near(const struct cli *cli)
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct near_name like = {.near = JS_NEAR_INIT(word)};
-	int is_stack;
 
 	if (word == NULL || cli->handle == NULL)
 		return NULL;
 	(void)jobstack_status(cli->handle, NULL, try_stack, &like, &ignored);
 	f.limit = NEAR_MOST;
-	is_stack = like.near.best != NULL;
-	if (why == JOBSTACK_WHY_NO_ENTRY && !is_stack)
+	if (why == JOBSTACK_WHY_NO_ENTRY && like.near.best == NULL)
 		(void)jobstack_list(cli->handle, cli->stack, &f, try_entry, &like, &ignored);
 	if (like.near.best == NULL)
 		return NULL;
 	(void)snprintf(text, sizeof(text), "did you mean \"%s\"?%s", like.name,
-		       is_stack ? " `jobstack status` lists the stacks" : "");
+		       why == JOBSTACK_WHY_NO_STACK ? " `jobstack status` lists the stacks" : "");
 	return text;
 }

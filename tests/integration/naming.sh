@@ -171,7 +171,7 @@ check '... an entry of nothing' says 2 'there is no stack "zz"' jobstack kill zz
 
 # kill --all
 printf '%s\n' a b c | jobstack push -q -s kill >/dev/null
-jobstack-worker -q -s kill -j 2 --grace 1 -- sh -c "sleep 300" >/dev/null 2>&1 &
+jobstack-worker -q -s kill -j 2 --grace 1 --idle-timeout 1 -- sh -c "sleep 300" >/dev/null 2>&1 &
 check 'two run' wait_for 20 eval '[[ $(jobstack list kill -t running -o entry 2>/dev/null | wc -l) -ge 2 ]]'
 jobstack pause -q kill
 check 'kill --all ends them' says 0 'killed by' jobstack kill kill --all

@@ -267,7 +267,7 @@ static void many_options(void **state)
 	assert_string_equal(help.data,
 			    "usage: prog many [OPTIONS]\n\nAbout what it does.\n\n"
 			    "  -s, --option              often\n  -t, --option              often\n"
-			    "`prog many --help-all` shows 18 more options.\n\n"
+			    "`prog many --help-all` shows all 20 options.\n\n"
 			    "A note, which goes on.\n\n  prog --number 1 with an example that is wider than the "
 			    "terminal\n  prog 2\n");
 	js_buf_reset(&help);
