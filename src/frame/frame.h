@@ -67,6 +67,7 @@ struct cli {
 	const char *stack;		    /* given or default; never NULL */
 	int stack_given;		    /* by -s or $JOBSTACK_STACK */
 	int stack_typed;		    /* by -s, or as the first word */
+	const char *missing;		    /* a doubtful word that names nothing (cli_entry), or NULL */
 	const char *stacks[CLI_STACKS_MAX]; /* all that are given, in this order, where there may be several */
 	size_t stacks_n;
 	const char *defaults_file;

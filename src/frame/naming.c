@@ -128,6 +128,7 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 		cli->stack_given = 1;
 		status = cli_find_entry(cli, word, entry);
 	}
+	cli->missing = doubtful ? word : NULL;
 	return status != JOBSTACK_NOTHING ? status
 					  : js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
 							 "there is no entry \"%.600s\" in the stack \"%s\"%s", word,
@@ -171,7 +172,7 @@ const char *cli_near(const struct cli *cli)
 {
 	static char text[500];
 	const int64_t why = cli->error.server_errno;
-	const char *word = why == JOBSTACK_WHY_NO_ENTRY			      ? cli_doubtful_word(cli)
+	const char *word = why == JOBSTACK_WHY_NO_ENTRY			      ? cli->missing
 			   : why == JOBSTACK_WHY_NO_STACK && cli->stack_given ? cli->stack
 									      : NULL;
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;

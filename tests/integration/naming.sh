@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # What a word of the command line names: a table of commands x kinds of words.  Each command of the tool stands in it.
+# shellcheck disable=SC2016
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -97,6 +98,7 @@ show -s both 2|0|datapath  two\.nc
 cancel -s both 2 --dry-run|0|1 would be cancelled
 # it is neither
 list wrok|2|there is no entry "wrok" in the stack "default", and no stack has this name: did you mean "work"
+requeue two.nc nothing|2|no entry "nothing" in the stack "default": name its stack
 show two.nx|2|and no stack has this name: did you mean "two.nc"
 requeue nothing|2|and no stack has this name: 
 kill nothing|2|and no stack has this name: 
@@ -162,7 +164,7 @@ is '... another one' "$(jobstack show work 2 | sed -n 's/^datapath *//p')" two.n
 check '... neither' says 2 'no entry "nothing" in the stack "tail", and no stack has this name' jobstack list nothing
 check '... what a script popped' eval "$(jobstack pop work)"
 check '... is closed in its stack' timeout 60 jobstack close work --exit 0
-is '... just that' "$(jobstack list work -t done -o entry)" "$JOBSTACK_ENTRY"
+is '... just that' "$(jobstack list work -t "done" -o entry)" "$JOBSTACK_ENTRY"
 unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
 jobstack drop -q default --yes
 check 'several stacks, no default: a stack' prints 1 '0 would be requeued' jobstack requeue work --dry-run
