@@ -45,7 +45,7 @@ function kind(name, arg, help,    w, n, i, s, word) {
 
 # What a command takes beside options: stack, stack-command (a stack, and a command after --), command, words:..., file, or none.
 function rest(usage, notes,    s, w, n, i) {
-	if (usage ~ /^\[STACK/)
+	if (usage ~ /^\[?STACK/ && usage !~ /KEY=VALUE/)
 		return usage ~ /-- CMD/ ? "stack-command" : "stack"
 	if (usage ~ /-- CMD/)
 		return "command"

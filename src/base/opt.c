@@ -19,6 +19,7 @@
 #define OPTIONS_MAX 64 /* in a table */
 #define HELP_COLUMN 28 /* where the help of an option begins */
 #define HELP_WIDTH 120
+#define FEW 18 /* as many options are shown without a selection */
 
 /* Options of other programs, and the options here that do the same. */
 static const char *const foreign[][2] = {
@@ -269,49 +270,78 @@ int js_opt_take(const struct js_opt *o, const struct js_take *t, const char *arg
 	return js_opt_refuse(o, t->wants != NULL ? t->wants : text, arg, error);
 }
 
-/* Appends TEXT: its lines after the first are indented to the help column, and those that are too long are broken. */
-static void add_help(struct js_buf *buf, const char *text)
+/* Returns the help of an option, NULL if it has none, or has only few users and not ALL are shown. */
+static const char *shown_help(const struct js_opt *o, int all)
 {
-	size_t column = HELP_COLUMN;
+	return o->help == NULL || *o->help != '~' ? o->help : all ? o->help + 1 : NULL;
+}
+
+/* Appends TEXT, which begins at column INDENT, and breaks its lines at blanks.  A line that begins with a blank is kept
+ * as it is. */
+static void add_text(struct js_buf *buf, const char *text, size_t indent, size_t width)
+{
+	size_t column = indent;
+	int as_is = *text == ' ';
 
 	for (; *text != '\0'; text++) {
-		if (*text == '\n' || (*text == ' ' && column + 1 + strcspn(text + 1, " \n") > HELP_WIDTH)) {
-			js_buf_printf(buf, "\n%*s", HELP_COLUMN, "");
-			column = HELP_COLUMN;
+		const int ends = *text == '\n' && (as_is || column == indent || text[1] == ' ' || text[1] == '\n');
+
+		if (ends || (!as_is && strchr(" \n", *text) != NULL && column + 1 + strcspn(text + 1, " \n") > width)) {
+			js_buf_printf(buf, "\n%*s", (int)indent, "");
+			column = indent;
+			as_is = ends && text[1] == ' ';
 		} else {
-			js_buf_char(buf, *text);
+			js_buf_char(buf, *text == '\n' ? ' ' : *text);
 			column++;
 		}
 	}
 }
 
-void js_opt_help(const struct js_opts *opts, struct js_buf *text)
+/* Appends the option with its HELP. */
+static void add_option(struct js_buf *text, const struct js_opt *o, const char *help, size_t width)
 {
-	js_buf_printf(text, "usage: %s %s\n\n%s\n\n", opts->command, opts->usage, opts->about);
-	for (const struct js_opt *o = opts->table; o->name != NULL; o++) {
-		size_t start = text->len, width;
-		int optional = o->arg != NULL && o->arg[0] == '[';
+	size_t start = text->len, used;
 
-		if (o->help == NULL)
-			continue;
-		if (has_letter(o))
-			js_buf_printf(text, "  -%c, --%s", o->key, o->name);
-		else
-			js_buf_printf(text, "      --%s", o->name);
-		if (optional)
-			js_buf_printf(text, "[=%s", o->arg + 1);
-		else if (o->arg != NULL)
-			js_buf_printf(text, " %s", o->arg);
-		width = text->len - start;
-		if (width + 2 > HELP_COLUMN)
-			js_buf_printf(text, "\n%*s", HELP_COLUMN, "");
-		else
-			js_buf_printf(text, "%*s", (int)(HELP_COLUMN - width), "");
-		add_help(text, o->help);
+	if (has_letter(o))
+		js_buf_printf(text, "  -%c, --%s", o->key, o->name);
+	else
+		js_buf_printf(text, "      --%s", o->name);
+	if (o->arg != NULL && o->arg[0] == '[')
+		js_buf_printf(text, "[=%s", o->arg + 1);
+	else if (o->arg != NULL)
+		js_buf_printf(text, " %s", o->arg);
+	used = text->len - start;
+	if (used + 2 > HELP_COLUMN)
+		js_buf_printf(text, "\n%*s", HELP_COLUMN, "");
+	else
+		js_buf_printf(text, "%*s", (int)(HELP_COLUMN - used), "");
+	add_text(text, help, HELP_COLUMN, width);
+	js_buf_char(text, '\n');
+}
+
+void js_opt_help(const struct js_opts *opts, unsigned columns, int all, struct js_buf *text)
+{
+	const size_t width = columns > 2 * HELP_COLUMN && columns < HELP_WIDTH ? columns : HELP_WIDTH;
+	size_t n = 0;
+
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
+		n += o->help != NULL;
+	all |= n <= FEW;
+	js_buf_printf(text, "usage: %s ", opts->command);
+	add_text(text, opts->usage, strlen("usage: "), width);
+	js_buf_str(text, "\n\n");
+	add_text(text, opts->about, 0, width);
+	js_buf_str(text, "\n\n");
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
+		if (shown_help(o, all) != NULL)
+			add_option(text, o, shown_help(o, all), width);
+	if (!all)
+		js_buf_printf(text, "`%s --help-all` shows all %zu options.\n", opts->command, n);
+	if (opts->notes != NULL) {
+		js_buf_char(text, '\n');
+		add_text(text, opts->notes, 0, width);
 		js_buf_char(text, '\n');
 	}
-	if (opts->notes != NULL)
-		js_buf_printf(text, "\n%s\n", opts->notes);
 }
 
 /* Adds a field behind a tab, with the characters replaced that would end it. */
@@ -347,7 +377,7 @@ void js_opt_spec(const struct js_opts *opts, struct js_buf *text)
 		add_spec_field(text, letter);
 		add_spec_field(text, o->name);
 		add_spec_field(text, o->arg);
-		add_spec_field(text, o->help);
+		add_spec_field(text, shown_help(o, 1));
 		js_buf_char(text, '\n');
 	}
 	if (opts->notes != NULL)

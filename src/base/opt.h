@@ -22,7 +22,8 @@ struct js_opt {
 	const char *name; /* without the dashes */
 	const char *arg;  /* its argument's name, or NULL: takes none; in brackets: may be missing, then "" is given;
 			      a bare number as the next word is its value */
-	const char *help; /* a line or more; NULL: works, but is not in the help */
+	const char *help; /* a line or more; NULL: works, but is not in the help; begins with JS_OPT_MORE: see
+			     js_opt_help */
 	const void *take; /* for the program that uses the table; nothing here reads it */
 };
 
@@ -67,8 +68,10 @@ int js_opt_take(const struct js_opt *o, const struct js_take *take, const char *
 /* "--slots takes WANTS, not "ARG"", as JOBSTACK_EUSAGE. */
 int js_opt_refuse(const struct js_opt *o, const char *wants, const char *arg, struct jobstack_error *error);
 
-/* Appends the help. */
-void js_opt_help(const struct js_opts *opts, struct js_buf *text);
+/* Appends the help, in lines of at most WIDTH columns (0: not a terminal's).  A newline before a blank or another
+ * newline is kept; others are a blank.  Of many options, those marked by ~ are shown only if ALL is set; else
+ * a line says that --help-all shows them. */
+void js_opt_help(const struct js_opts *opts, unsigned width, int all, struct js_buf *text);
 
 /* Appends the same for a program to read, of which the build makes manual pages and completions: lines of fields
  * between tabs, in which \n, \t and \\ stand for these three.  "title COMMAND", "usage TEXT", "about TEXT", for each

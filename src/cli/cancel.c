@@ -63,17 +63,16 @@ static int check_cancel(struct cli *cli)
 		cli->words_n > 0 || cli_filter_given(&filter) || filter.states_arg != NULL || filter.f.limit > 0;
 
 	if (!cli->stack_typed)
-		return cli_usage(cli, "name the stack with -s");
+		return cli_usage(cli, "name the stack: `jobstack cancel STACK ENTRY...`");
 	if (all && (chosen || change.dry_run))
 		return cli_usage(cli,
 				 "--all cancels the whole stack: it can't be used with entries, --dry-run or options "
 				 "that select entries");
 	if (!all && !chosen)
-		return cli_usage(
-			cli,
-			"name the entries to cancel, or select them (-t dead, --match GLOB); `jobstack cancel -s "
-			"%s --all` cancels all that have not started",
-			cli->stack);
+		return cli_usage(cli,
+				 "name the entries to cancel, or select them (-t dead, --match GLOB); `jobstack cancel "
+				 "%s --all` cancels all that have not started",
+				 cli->stack);
 	if (filter.f.states == JOBSTACK_IS_RUNNING)
 		return cli_usage(cli, "running entries can't be cancelled: use `jobstack kill`");
 	return cli_change_check(cli, &change);
@@ -114,8 +113,8 @@ static const char about[] = "Gives up entries that have not started, and dead en
 			    "requeue -t cancelled` returns "
 			    "them. With\n--all it cancels the whole stack, which `jobstack resume` undoes.";
 static const char notes[] =
-	"  jobstack cancel -s mystack -t dead --match '*/2011/*' --note 'corrupt granules'\n  jobstack "
-	"cancel -s mystack --all -m 'wrong list'";
-static const struct js_opts opts = {"jobstack cancel", "-s NAME [OPTIONS] [ENTRY...]", about, table, notes, 0};
+	"  jobstack cancel mystack -t dead --match '*/2011/*' --note 'corrupt granules'\n  jobstack "
+	"cancel mystack --all -m 'wrong list'";
+static const struct js_opts opts = {"jobstack cancel", "STACK [OPTIONS] [ENTRY...]", about, table, notes, 0};
 const struct cli_frame cli_cancel = {&opts,	   NULL,	  CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US,
 				     check_cancel, cancel_entries};

@@ -47,6 +47,7 @@ static int close_entry(struct cli *cli)
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
 	char reason[32];
 
+	cli->stack_typed |= replay; /* the words are files: none of them is the stack */
 	if (replay)
 		return cli_replay(cli, cli->words, cli->words_n);
 	JS_TRY(cli_which(cli, attempt, &o.entry, &o.attempt));
@@ -71,5 +72,6 @@ static const char about[] =
 	"late, because their entries have been requeued meanwhile.";
 static const char notes[] = "  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay "
 			    "jobstack-logs/mystack/*.spool";
-static const struct js_opts opts = {"jobstack close", "[ENTRY] [OPTIONS] | --replay FILE...", about, table, notes, 0};
+static const struct js_opts opts = {
+	"jobstack close", "[STACK] [ENTRY] [OPTIONS] | --replay FILE...", about, table, notes, 0};
 const struct cli_frame cli_close = {&opts, NULL, CLI_CATCHES | CLI_OFFLINE, 0, check_close, close_entry};

@@ -70,7 +70,7 @@ static const char about[] =
 	"commands\nwrote, are not touched. Refused while entries are running or a push is under way.";
 static const char notes[] = "If drop is interrupted, the stack stays in the state \"dropping\" and can't be used: run "
 			    "the same command again to\nfinish. If the connection to the database was lost, `jobstack "
-			    "status` shows whether the drop has begun.\n\n  jobstack drop -s mystack";
+			    "status` shows whether the drop has begun.\n\n  jobstack drop mystack";
 static const struct js_opts opts = {"jobstack drop", "STACK [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_drop = {
 	&opts, "only one stack can be given", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_drop, drop_stack};

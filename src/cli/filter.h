@@ -17,13 +17,13 @@ enum { CLI_EXIT = CLI_OWN + 1000, CLI_SIGNAL, CLI_NODE };
 	{'t', "state", "STATES", HELP, CLI_BY(cli_filter_take, FILTER)},                                                              \
 		{0, "match", "GLOB", "only entries whose whole datapath (the name that was pushed) matches GLOB: * stands for any bytes, also /; ? for one byte; [a-z] and [!a-z] as in the shell", CLI_WORD(&(FILTER)->f.match)},        \
 		{CLI_EXIT, "exit", "N[-M],...", "only entries whose last attempt ended with one of these exit codes", CLI_BY(cli_filter_take, FILTER)},              \
-		{CLI_SIGNAL, "signal", "S,...", "... was ended by one of these signals: KILL, SIGSEGV, 9", CLI_BY(cli_filter_take, FILTER)},           \
-		{CLI_NODE, "node", "NAME,...", "... was on one of these nodes, or runs there now", CLI_BY(cli_filter_take, FILTER)},                   \
+		{CLI_SIGNAL, "signal", "S,...", "~... was ended by one of these signals: KILL, SIGSEGV, 9", CLI_BY(cli_filter_take, FILTER)},           \
+		{CLI_NODE, "node", "NAME,...", "~... was on one of these nodes, or runs there now", CLI_BY(cli_filter_take, FILTER)},                   \
 		{0, "reason", "TEXT", "... ended for a reason with TEXT in it", CLI_NAME(&(FILTER)->f.reason)},                             \
-		{0, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d", CLI_TIME(&(FILTER)->f.older_us, 1, CLI_FILTER_AGE)},                      \
-		{0, "newer-than", "D", "... ended within the last D", CLI_TIME(&(FILTER)->f.newer_us, 1, CLI_FILTER_AGE)},                                        \
-		{0, "program", "V", "... ran this version of the program: a number that `list -o program` prints, or its first digits", CLI_WORD(&(FILTER)->program)}, \
-		{0, "program-changed", NULL, "... ran another version of the program than the one that is there now", CLI_FLAG(&(FILTER)->changed)},              \
+		{0, "older-than", "D", "~... ended longer ago than D: 90s, 15m, 2h, 7d", CLI_TIME(&(FILTER)->f.older_us, 1, CLI_FILTER_AGE)},                      \
+		{0, "newer-than", "D", "~... ended within the last D", CLI_TIME(&(FILTER)->f.newer_us, 1, CLI_FILTER_AGE)},                                        \
+		{0, "program", "V", "~... ran this version of the program: a number that `list -o program` prints, or its first digits", CLI_WORD(&(FILTER)->program)}, \
+		{0, "program-changed", NULL, "~... ran another version of the program than the one that is there now", CLI_FLAG(&(FILTER)->changed)},              \
 		{'n', "limit", "N", "at most N entries", CLI_NUMBER(&(FILTER)->f.limit, 1, UINT64_MAX, "a whole number from 1 on")}
 /* clang-format on */
 

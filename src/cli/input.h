@@ -37,7 +37,7 @@ struct cli_input {
 /* The row for it in a command's table. */
 /* clang-format off */
 #define CLI_INPUT_OPT_CRLF(FLAG)                                                                                  \
-	{0, "crlf", NULL, "strip the carriage return at the end of each line (lists from Windows)", CLI_FLAG(FLAG)}
+	{0, "crlf", NULL, "~strip the carriage return at the end of each line (lists from Windows)", CLI_FLAG(FLAG)}
 /* clang-format on */
 
 /* Checks the options above and the words, which the shell may have left as they are because they match no file, or

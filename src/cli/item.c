@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Entries as people name them.  Promise: a number is an entry's number wherever there is such an entry; only else is it
- * taken for a datapath.
+ * Entries, states and fields as people name them.
  */
 #include "cli/item.h"
 
@@ -51,108 +50,14 @@ int cli_look_at_entry(struct cli *cli, const char *stack, uint64_t entry, jobsta
 	return status;
 }
 
-/* That there is a first item is all that find_number wants to know. */
-static int stop_at_first(void *ctx, const struct jobstack_item *item)
-{
-	(void)ctx;
-	(void)item;
-	return 1;
-}
-
-/* Looks for an entry of this number by its attempts, of which an entry that has not run yet gets one, too.  Returns 0,
- * JOBSTACK_EMISSING, or another error. */
-static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *error)
-{
-	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);
-
-	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
-}
-
-/* Returns WORD without what leads to the working directory: names are often pushed as relative ones. */
-static const char *skip_here(const char *word)
-{
-	static char cwd[PATH_MAX];
-	size_t n;
-
-	if (cwd[0] == '\0' && getcwd(cwd, sizeof(cwd)) == NULL)
-		cwd[0] = '\0';
-	n = strlen(cwd);
-	if (n > 1 && strncmp(word, cwd, n) == 0 && word[n] == '/')
-		word += n + 1;
-	while (word[0] == '.' && word[1] == '/')
-		word += 2;
-	return word;
-}
-
-/* Finds the entry whose datapath ends with "/WORD".  Returns 0, JOBSTACK_NOTHING, or an error, also if several do.  A
- * word of digits only is not looked for in this way: it is a mistyped number. */
-static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
-{
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	struct cli_numbers found = {0};
-	struct js_buf glob = {0};
-	int status;
-
-	if (word[strspn(word, "0123456789")] == '\0' || word[0] == '/')
-		return JOBSTACK_NOTHING;
-	js_buf_str(&glob, "*/");
-	for (const char *p = word; *p != '\0'; p++) {
-		js_buf_str(&glob, strchr("*?[\\", *p) != NULL ? "\\" : "");
-		js_buf_char(&glob, *p);
-	}
-	f.match = glob.data;
-	f.limit = 2;
-	status = glob.failed ? js_error_memory(&cli->error) : cli_numbers_list(cli, &f, &found);
-	js_buf_free(&glob);
-	if (found.n > 1 && found.at[0] != found.at[1])
-		status = js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
-				      "several entries of the stack \"%s\" have a name that ends with \"/%.600s\"",
-				      cli->stack, word);
-	if (found.n > 0)
-		*entry = found.at[0];
-	free(found.at);
-	return status == 0 && found.n == 0 ? JOBSTACK_NOTHING : status;
-}
-
-static int find_name(struct cli *cli, const char *word, uint64_t *entry)
-{
-	const struct jobstack_bytes name = {word, strlen(word)};
-
-	return jobstack_find(cli->handle, cli->stack, name, entry, &cli->error);
-}
-
-/* Tries in this order: the number; the whole datapath; the datapath without the working directory; the end of a
- * datapath. */
-int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
-{
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	const char *here = skip_here(word);
-	int status;
-
-	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
-		status = find_number(cli, *entry, &error);
-		if (status != JOBSTACK_EMISSING || error.server_errno != JOBSTACK_WHY_NO_ENTRY) {
-			cli->error = error;
-			return status;
-		}
-	}
-	status = find_name(cli, word, entry);
-	if (status == JOBSTACK_NOTHING && here != word)
-		status = find_name(cli, here, entry);
-	if (status == JOBSTACK_NOTHING)
-		status = find_by_end(cli, here, entry);
-	if (status == JOBSTACK_NOTHING)
-		return js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
-				    "there is no entry \"%.600s\" in the stack \"%s\"", word, cli->stack);
-	return status;
-}
-
 int cli_check_entry(struct cli *cli)
 {
 	if (cli->words_n == 1)
 		return 0;
-	return cli_usage(cli, cli->words_n == 0 ? "name an entry by its number or datapath"
-						: "only one entry can be given; name a stack with -s");
+	if (cli->words_n > 1 && !cli->stack_typed)
+		return cli_usage(cli, "only one entry can be given, and there is no stack \"%s\"", cli->words[0]);
+	return cli_usage(cli,
+			 cli->words_n == 0 ? "name an entry by its number or datapath" : "only one entry can be given");
 }
 
 /* -------------------------------------------------------------------------------- what close and renew are about */
@@ -201,19 +106,21 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 {
 	const char *env_stack = getenv("JOBSTACK_STACK");
 	uint64_t env_entry = 0, env_attempt, given = 0;
-	size_t n = cli->words_n;
-	int same_stack = env_stack == NULL || *env_stack == '\0' || strcmp(env_stack, cli->stack) == 0, status;
+	int same_stack;
+	size_t n;
 
-	if (n > 1)
-		return cli_usage(cli, "unexpected argument \"%s\"", cli->words[1]);
 	if (attempt_arg != NULL && js_num_u64(attempt_arg, 1, UINT32_MAX, &given) != 0)
 		return cli_usage(cli, "--attempt takes a number from 1 on, not \"%s\"", attempt_arg);
-	status = n == 0 || same_stack ? env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry) : 0;
-	JS_TRY(status);
+	JS_TRY(cli_connect(cli, 60 * JS_SECOND_US)); /* the first word may be a stack */
+	n = cli->words_n;
+	if (n > 1)
+		return cli_usage(cli, "unexpected argument \"%s\"", cli->words[1]);
+	same_stack = env_stack == NULL || *env_stack == '\0' || strcmp(env_stack, cli->stack) == 0;
+	if (n == 0 || same_stack)
+		JS_TRY(env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry));
 	JS_TRY(env_number(cli, "JOBSTACK_ATTEMPT", UINT32_MAX, &env_attempt));
 	if (n == 0 && env_entry == 0)
 		return cli_usage(cli, "name an entry, or set $JOBSTACK_ENTRY as `jobstack pop` does");
-	JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
 	if (n == 0)
 		*entry = env_entry;
 	else if (cli_entry(cli, cli->words[0], entry) != 0)

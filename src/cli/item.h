@@ -9,11 +9,6 @@
 
 #define CLI_LEASE_WORDS "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
 
-/* Finds the entry that WORD names: its number or, if there is no entry with that, its datapath, or the end
- * of its datapath behind a slash, if only one has it.  Returns 0, or a
- * JOBSTACK_E code with cli->error filled (EMISSING: there is none). */
-int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
-
 /* For a command about one entry: checks that it is named.  Returns 0, or the exit status, with the reason printed. */
 int cli_check_entry(struct cli *cli);
 

@@ -164,7 +164,25 @@ static int wait_for_end(struct cli *cli, struct target *t)
 	return CLI_TIMEOUT;
 }
 
-static struct cli_filter filter = CLI_FILTER_INIT; /* only the entries that are named */
+static struct cli_filter filter = CLI_FILTER_INIT; /* only the entries that are named, or all that run */
+static int all;
+
+/* Does --all: chooses the entries that run now.  0 to go on, or the exit status. */
+static int choose_all(struct cli *cli)
+{
+	struct cli_numbers running = {0};
+
+	filter.f.states = JOBSTACK_IS_RUNNING;
+	if (cli_numbers_list(cli, &filter.f, &running) != 0)
+		return cli_fail(cli);
+	filter.f.entries = running.at;
+	filter.f.entries_n = running.n;
+	if (running.n > 0)
+		return cli_confirm(cli, "end the commands of all %zu entries of the stack \"%s\" that run", running.n,
+				   cli->stack);
+	cli_say(cli, "no entry of the stack \"%s\" is running", cli->stack);
+	return CLI_NO;
+}
 
 /* Requests the end of all entries before it waits for the first, so they end at the same time, and not one grace period
  * after the other. */
@@ -176,6 +194,8 @@ static int kill_entries(struct cli *cli)
 
 	if (cli_filter_entries(cli, &filter, 1) != 0)
 		return cli_fail(cli);
+	if (all)
+		JS_TRY(choose_all(cli));
 	n = filter.f.entries_n;
 	t = calloc(n + 1, sizeof(*t));
 	if (t == NULL)
@@ -196,22 +216,33 @@ static int kill_entries(struct cli *cli)
 
 static int check_kill(struct cli *cli)
 {
-	if (cli->words_n == 0)
+	if (all && cli->words_n > 0)
+		return cli_usage(cli, "--all ends all entries that run, so none can be named");
+	if (all && !cli->stack_typed)
+		return cli_usage(cli, "name the stack: `jobstack kill STACK --all`");
+	if (!all && cli->words_n == 0)
 		return cli_usage(cli,
 				 "name the entries to kill, by number or datapath; `jobstack list%s%s -t running` "
-				 "lists them",
+				 "lists them, `jobstack kill STACK --all` ends all",
 				 cli->stack_given ? " -s " : "", cli->stack_given ? cli->stack : "");
 	return 0;
 }
 
-static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_TEXT};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{0, "all", NULL,
+	 "end all entries of the stack that are running; pause it first, or\nworkers start the next ones",
+	 CLI_FLAG(&all)},
+	CLI_OPTS_YES,
+	CLI_OPTS_TEXT};
 static const char about[] =
 	"Ends the command of each ENTRY (number or datapath), on any machine. The command gets TERM, and KILL after "
 	"the worker's\n--grace. The entry is then dead, \"killed by USER\"; `jobstack requeue` runs it again. Waits "
 	"until the command has ended:\non this host that is at once, elsewhere the worker learns of it within a "
 	"third of its lease. Ctrl-C ends only the wait.\nEnds with 1 if an entry was not running, or ended "
 	"otherwise; with 124 if the wait took too long.";
-static const char notes[] = "  jobstack kill -s mystack 17\n  jobstack kill -s mystack /data/day1.nc /data/day2.nc";
-static const struct js_opts opts = {"jobstack kill", "ENTRY... [OPTIONS]", about, table, notes, 0};
+static const char notes[] = "  jobstack kill mystack 17\n  jobstack kill mystack /data/day1.nc /data/day2.nc\n  "
+			    "jobstack kill mystack --all";
+static const struct js_opts opts = {"jobstack kill", "[STACK] [OPTIONS] [ENTRY...]", about, table, notes, 0};
 const struct cli_frame cli_kill = {
 	&opts, NULL, CLI_CATCHES | CLI_DIES | CLI_NAMED | CLI_CHANGES, 60 * JS_SECOND_US, check_kill, kill_entries};

@@ -212,6 +212,6 @@ static const char about[] =
 	"Lists the entries of a stack that are in the given states, or those that are named by number or datapath. "
 	"Options that\nselect entries are combined: an entry must match all of them. Without -0, control characters, "
 	"backslashes and bytes that\nare not UTF-8 are shown as \\xHH. Ends with 1 if no entry matches.";
-static const char notes[] = "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l";
-static const struct js_opts opts = {"jobstack list", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
+static const char notes[] = "  jobstack list mystack -t dead -0 | xargs -0 ls -l";
+static const struct js_opts opts = {"jobstack list", "[STACK] [OPTIONS] [ENTRY...]", about, table, notes, 0};
 const struct cli_frame cli_list = {&opts, NULL, CLI_LOOKS, 60 * JS_SECOND_US, check_list, list_entries};

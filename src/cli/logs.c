@@ -484,8 +484,8 @@ static const char about[] =
 	"on this host, it prints the\nend of a failed attempt's standard error from the database, and ends with 1. Of "
 	"an "
 	"entry that is running it\nprints what there is. On a terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
-static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s mystack -f 17\n  jobstack logs -s "
-			    "mystack -t dead --stderr\n"
-			    "  jobstack logs -s mystack 'day 1.nc' --attempt 1";
-static const struct js_opts opts = {"jobstack logs", "[ENTRY...] [OPTIONS]", about, table, notes, 0};
+static const char notes[] = "  jobstack logs mystack 17\n  jobstack logs mystack -f 17\n  jobstack logs mystack -t "
+			    "dead --stderr\n"
+			    "  jobstack logs mystack 'day 1.nc' --attempt 1";
+static const struct js_opts opts = {"jobstack logs", "[STACK] [OPTIONS] [ENTRY...]", about, table, notes, 0};
 const struct cli_frame cli_logs = {&opts, NULL, CLI_LOOKS, 60 * JS_SECOND_US, check_logs, print_logs};

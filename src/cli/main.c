@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* The groups of the help, in the order in which a new user needs them. */
-enum group { START, RUN, LOOK, REPAIR, SCRIPTS, ADMINISTER };
+enum { START, RUN, LOOK, REPAIR, SCRIPTS, ADMINISTER, FIRST = 16 };
 static const char *const heading[] = {
 	[START] = "start with a database and a list of files",
 	[RUN] = "run a command on each file",
@@ -44,28 +44,28 @@ static int run_server(struct cli *cli, char **argv)
 static const struct {
 	const char *name;
 	const struct cli_frame *frame; /* NULL: it is a program of its own, jobstack-server */
-	enum group group;	       /* commands of one group stand together */
+	int group;		       /* commands of one group stand together; FIRST: also in the short help */
 	const char *does;
 } command[] = {
-	{"server", NULL, START, "run a private MariaDB server"},
+	{"server", NULL, START | FIRST, "run a private MariaDB server"},
 	{"init", &cli_init, START, "create or upgrade the schema in the database"},
-	{"doctor", &cli_doctor, START, "check everything that a run needs"},
-	{"push", &cli_push, START, "add files to a stack"},
-	{"run", &cli_run, RUN, "push, run and summarise in one command, on this machine"},
-	{"submit", &cli_submit, RUN, "start workers for a stack as Slurm jobs"},
+	{"doctor", &cli_doctor, START | FIRST, "check everything that a run needs"},
+	{"push", &cli_push, START | FIRST, "add files to a stack"},
+	{"run", &cli_run, RUN | FIRST, "push, run and summarise in one command, on this machine"},
+	{"submit", &cli_submit, RUN | FIRST, "start workers for a stack as Slurm jobs"},
 	{"pause", &cli_pause, RUN, "start no more entries until resume"},
 	{"resume", &cli_resume, RUN, "continue after pause, or undo cancel --all"},
-	{"cancel", &cli_cancel, RUN, "give up entries that have not started, or are dead"},
-	{"kill", &cli_kill, RUN, "end the commands of entries that run"},
+	{"cancel", &cli_cancel, RUN | FIRST, "give up entries that have not started, or are dead"},
+	{"kill", &cli_kill, RUN | FIRST, "end the commands of entries that run"},
 	{"set", &cli_set, RUN, "change a stack's policy: attempts, limits, priority"},
-	{"status", &cli_status, LOOK, "show what is ready, running, done and dead"},
-	{"top", &cli_top, LOOK, "watch stacks and entries on the full screen, and act on them"},
-	{"list", &cli_list, LOOK, "list entries by state, outcome or name"},
+	{"status", &cli_status, LOOK | FIRST, "show what is ready, running, done and dead"},
+	{"top", &cli_top, LOOK | FIRST, "watch stacks and entries on the full screen, and act on them"},
+	{"list", &cli_list, LOOK | FIRST, "list entries by state, outcome or name"},
 	{"show", &cli_show, LOOK, "show one entry with all its attempts"},
-	{"logs", &cli_logs, LOOK, "print what an entry's command printed"},
+	{"logs", &cli_logs, LOOK | FIRST, "print what an entry's command printed"},
 	{"history", &cli_history, LOOK, "show what ever happened to a file, over all stacks"},
 	{"report", &cli_report, LOOK, "show how a run went, and what to request for the next"},
-	{"requeue", &cli_requeue, REPAIR, "put dead, lost, cancelled or done entries back in the queue"},
+	{"requeue", &cli_requeue, REPAIR | FIRST, "put dead, lost, cancelled or done entries back in the queue"},
 	{"recover", &cli_recover, REPAIR, "requeue the entries of dead workers now"},
 	{"wait", &cli_wait, SCRIPTS, "wait until nothing is left to do"},
 	{"export", &cli_export, SCRIPTS, "print a stack's history as CSV or JSON"},
@@ -108,8 +108,8 @@ static int fail_unknown(struct cli *cli, const char *word)
 		if (strcmp(ends[i], word) == 0)
 			return cli_usage(
 				cli,
-				"there is no command \"%s\": `jobstack kill -s NAME ENTRY` ends one entry.  `jobstack "
-				"pause -s NAME` keeps others from starting.  `jobstack cancel -s NAME --all` gives up "
+				"there is no command \"%s\": `jobstack kill NAME ENTRY` ends one entry.  `jobstack "
+				"pause NAME` keeps others from starting.  `jobstack cancel NAME --all` gives up "
 				"all that have not started.  scancel or kill ends workers",
 				word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
@@ -136,28 +136,38 @@ static int run_command(struct cli *cli, const char *name, int argc, char **argv)
 /* Returns the heading above command[I], or NULL if the one before it is of the same group. */
 static const char *heading_above(size_t i)
 {
-	return i == 0 || command[i].group != command[i - 1].group ? heading[command[i].group] : NULL;
+	const int group = command[i].group & ~FIRST;
+
+	return i == 0 || group != (command[i - 1].group & ~FIRST) ? heading[group] : NULL;
 }
 
-static void print_help(FILE *to)
+/* The short help fits on a terminal of 24 lines, with a prompt below it. */
+static void print_help(FILE *to, int all)
 {
-	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nRuns a command on each file of a list that is kept in MySQL "
-		    "or MariaDB.\n",
-		    to);
+	(void)fprintf(
+		to,
+		"usage: jobstack COMMAND [OPTIONS]\n\nRuns a command on each file of a list that is kept in MySQL "
+		"or MariaDB.\n%s",
+		all ? "" : "\n");
 	for (size_t i = 0; i < COMMANDS; i++) {
-		if (heading_above(i) != NULL)
+		if (all && heading_above(i) != NULL)
 			(void)fprintf(to, "\n%s\n", heading_above(i));
-		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
+		if (all || (command[i].group & FIRST) != 0)
+			(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
 	}
-	(void)fputs(
-		"\n`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more and has "
-		"examples.\n`run` and `submit` start jobstack-worker, which can also be started directly.\n\non one "
-		"machine:\n    jobstack server start && jobstack init\n    find . -name '*.nc' -print0 | jobstack run "
-		"-0 --slots 8 -- ./convert.sh {}\n\non a cluster, where the compute nodes reach this host as login3:\n "
-		"   jobstack server start --bind login3 && jobstack init\n    find /data -name '*.nc' -print0 | "
-		"jobstack push -0 -s mystack\n    jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 -- "
-		"./convert.sh {}\n    jobstack status -s mystack\n    jobstack requeue -s mystack\n",
-		to);
+	(void)fprintf(to,
+		      "\nThe first word is the stack if one has that name; numbers and words with a / are\n"
+		      "entries: `jobstack logs mystack 17`. For push and run, name the stack with -s.\n\n"
+		      "    jobstack server start && jobstack init\n"
+		      "    find . -name '*.nc' -print0 | jobstack run -0 -j 8 -- ./convert.sh {}\n%s",
+		      all ? "\non a cluster, where the compute nodes reach this host as login3:\n"
+			    "    jobstack server start --bind login3 && jobstack init\n"
+			    "    find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n"
+			    "    jobstack submit mystack --workers 20 --slots 4 --time=2:00:00 -- ./convert.sh {}\n"
+			    "    jobstack status mystack\n    jobstack requeue mystack\n\n"
+			    "`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more.\n"
+			    "`run` and `submit` start jobstack-worker, which can also be started directly.\n"
+			  : "`jobstack help --all` lists all commands, `jobstack COMMAND --help` explains one\n");
 }
 
 /* Prints all option tables, for the build: see spec.c. */
@@ -181,6 +191,7 @@ int main(int argc, char **argv)
 {
 	static const struct js_opts opts = {.command = "jobstack"};
 	struct cli cli = {.opts = &opts};
+	int all;
 
 	js_file_hold_streams();
 	/* writing to a closed pipe then fails like any other write, and is reported like one */
@@ -188,16 +199,18 @@ int main(int argc, char **argv)
 	/* whoever called may have it ignored; then no child's end could be known */
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
-		print_help(stderr);
+		print_help(stderr, 0);
 		return CLI_USAGE;
 	}
-	if (strcmp(argv[1], "help") == 0 && argc > 2) {
+	all = strcmp(argv[1], "--help-all") == 0 ||
+	      (argc > 2 && (strcmp(argv[2], "--all") == 0 || strcmp(argv[2], "-a") == 0));
+	if (strcmp(argv[1], "help") == 0 && argc > 2 && !all) {
 		char *words[] = {argv[2], (char[]){"--help"}, NULL};
 
 		return run_command(&cli, argv[2], 2, words);
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
-		print_help(stdout);
+	if (strncmp(argv[1], "--help", 6) == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
+		print_help(stdout, all);
 		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--version") == 0) {

@@ -200,8 +200,8 @@ static int pop_entry(struct cli *cli)
 
 static const char about[] = "Claims one entry for a script, and prints the variables that the script needs. If nothing "
 			    "is ready, it prints nothing to\nstandard output and ends with 1.";
-static const char notes[] = "  while job=$(jobstack pop -s mystack); do\n      eval \"$job\"\n      ./process "
+static const char notes[] = "  while job=$(jobstack pop mystack); do\n      eval \"$job\"\n      ./process "
 			    "\"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  done\n\nThe entry stays claimed until "
 			    "it is closed or its lease ends. A script whose lease has ended is not stopped.";
-static const struct js_opts opts = {"jobstack pop", "[OPTIONS]", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack pop", "[STACK] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_pop = {&opts, "", CLI_CATCHES, 60 * JS_SECOND_US, check_pop, pop_entry};

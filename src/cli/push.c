@@ -16,9 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* each costs a call into a file system that may be slow; a mistake mostly shows in the first ones */
-#define DOUBT_WORDS 8
-
 /* Points out arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything.
  */
 static void question_words(const struct cli *cli, char *const *words)
@@ -27,7 +24,7 @@ static void question_words(const struct cli *cli, char *const *words)
 	int files = 0, n = 0;
 	struct stat st;
 
-	for (; n < DOUBT_WORDS && words[n] != NULL; n++) {
+	for (; n < CLI_DOUBT_WORDS && words[n] != NULL; n++) {
 		if (lstat(words[n], &st) == 0)
 			files++;
 		else if (missing == NULL)
@@ -90,20 +87,20 @@ static const struct js_opt table[] = {
 	 CLI_FLAG(&request.options.atomic)},
 	{0, "priority", "N", "entries with a larger number go first (default 0)",
 	 CLI_BY(cli_policy_take, &request.policy)},
-	{0, "lifo", NULL, "a new stack is popped last in, first out", CLI_FLAG(&request.options.lifo)},
+	{0, "lifo", NULL, "~a new stack is popped last in, first out", CLI_FLAG(&request.options.lifo)},
 	{0, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)",
 	 CLI_BY(cli_policy_take, &request.policy)},
 	{0, "max-losses", "N",
-	 "stack policy: an entry is dead after N lost attempts: its worker died, or a whole job's wall time was too "
+	 "~stack policy: an entry is dead after N lost attempts: its worker died, or a whole job's wall time was too "
 	 "short (5)",
 	 CLI_BY(cli_policy_take, &request.policy)},
-	{0, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)",
+	{0, "retry-delay", "D", "~stack policy: wait before the first retry, doubled each time (5s)",
 	 CLI_BY(cli_policy_take, &request.policy)},
 	{0, "max-running", "N", "stack policy: run at most N entries at once (no limit)",
 	 CLI_BY(cli_policy_take, &request.policy)},
-	{0, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)",
+	{0, "max-failures", "N", "~stack policy: pause the stack when N entries are dead (never)",
 	 CLI_BY(cli_policy_take, &request.policy)},
-	{0, "strict-order", NULL, "stack policy: pop exactly in order, also where nearly in order is faster",
+	{0, "strict-order", NULL, "~stack policy: pop exactly in order, also where nearly in order is faster",
 	 CLI_BY(cli_policy_take, &request.policy)},
 	CLI_OPTS_REST};
 
@@ -178,6 +175,7 @@ static int push_names(struct cli *cli)
 	request.policy.priority = JOBSTACK_PRIORITY_UNCHANGED;
 	request.options.policy = &request.policy;
 	request.options.cwd = getcwd(cwd, sizeof(cwd));
+	JS_TRY(cli_refuse_stack(cli, cli->words, cli->words_n));
 	if (request.input.words != NULL && !request.input.commands)
 		question_words(cli, cli->words);
 	else if (request.input.words == NULL && isatty(request.input.fd))

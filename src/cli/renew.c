@@ -37,5 +37,5 @@ static const char about[] =
 	"Renews the lease of a popped entry: $JOBSTACK_ENTRY, or the given ENTRY (number or datapath). Ends with\n1 if "
 	"the lease has ended: stop the work then, because another worker may have the entry.";
 static const char notes[] = "  jobstack renew --lease 2h || exit 1";
-static const struct js_opts opts = {"jobstack renew", "[ENTRY] [OPTIONS]", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack renew", "[STACK] [ENTRY] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_renew = {&opts, NULL, CLI_CATCHES | CLI_OFFLINE, 0, NULL, renew_lease};

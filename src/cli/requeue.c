@@ -168,8 +168,8 @@ static const char about[] =
 	"Puts all entries in the given states back in the queue; if entries are named (by number or datapath), only "
 	"these.\nOptions that select entries are combined: an entry must match all of them. The history "
 	"is kept. With the\nstate lost, it first recovers the entries of dead workers, as `jobstack recover` does.";
-static const char notes[] = "  jobstack requeue -s mystack --exit 3 --dry-run\n  jobstack requeue -s mystack --reason "
+static const char notes[] = "  jobstack requeue mystack --exit 3 --dry-run\n  jobstack requeue mystack --reason "
 			    "'out of memory' --to bignodes";
-static const struct js_opts opts = {"jobstack requeue", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack requeue", "[STACK] [OPTIONS] [ENTRY...]", about, table, notes, 0};
 const struct cli_frame cli_requeue = {&opts,	     NULL,	     CLI_CATCHES | CLI_CHANGES, 60 * JS_SECOND_US,
 				      check_requeue, requeue_entries};

@@ -86,13 +86,13 @@ static const struct js_opt table[] = {
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)", CLI_FLAG(&run.input.nul)},
 	CLI_INPUT_OPT_CRLF(&run.input.crlf),
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&run.file)},
-	{0, "max-running", "N", "stack policy: run at most N entries at once, on all machines\ntogether (no limit)",
+	{0, "max-running", "N", "~stack policy: run at most N entries at once, on all machines\ntogether (no limit)",
 	 CLI_BY(cli_policy_take, &run.policy)},
-	{0, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)",
+	{0, "max-attempts", "N", "~stack policy: failed attempts before an entry is dead (3)",
 	 CLI_BY(cli_policy_take, &run.policy)},
-	{0, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)",
+	{0, "retry-delay", "D", "~stack policy: wait before the first retry, doubled each time (5s)",
 	 CLI_BY(cli_policy_take, &run.policy)},
-	{0, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)",
+	{0, "max-failures", "N", "~stack policy: pause the stack when N entries are dead (never)",
 	 CLI_BY(cli_policy_take, &run.policy)},
 	{CLI_CALL, "dry-run", NULL, "only print the command lines, one per name; the database is not asked",
 	 CLI_FLAG(&run.dry_run)},
@@ -496,6 +496,7 @@ static int push_and_run(struct cli *cli)
 		return print_commands(r);
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
+	JS_TRY(cli_refuse_stack(cli, r->input.words, r->input.words_n));
 	if (!cli->stack_given)
 		JS_TRY(cli_run_stack_find(cli, &r->own));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));

@@ -82,7 +82,7 @@ static const char notes[] =
 	"entries at once, to spare a file system or a\n                   licence server; none: no limit\n  "
 	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       give all entries "
 	"that are queued now the priority N; a larger one goes first\n  strict-order=1   pop exactly in order, also "
-	"where nearly in order is faster; 0: nearly\n\n  jobstack set -s mystack max-running=16 "
+	"where nearly in order is faster; 0: nearly\n\n  jobstack set mystack max-running=16 "
 	"max-attempts=5";
-static const struct js_opts opts = {"jobstack set", "[OPTIONS] KEY=VALUE...", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack set", "[STACK] [OPTIONS] [KEY=VALUE...]", about, table, notes, 0};
 const struct cli_frame cli_set = {&opts, NULL, CLI_CHANGES, 10 * JS_SECOND_US, check_set, change_policy};

@@ -207,7 +207,8 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
-/* Adds which version of the program ran, the file system of the datapath, the Python packages, and the platform. */
+/* Adds which version of the program ran, and the Python packages; with -v also the file system of the datapath, and the
+ * platform. */
 static void add_versions(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const char *version = figures_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
@@ -217,7 +218,7 @@ static void add_versions(const struct showing *s, struct js_buf *out, const stru
 
 	if (version != NULL)
 		show_version(out, "  program   ", version);
-	if (mount != NULL) {
+	if (mount != NULL && s->cli->verbose) {
 		add_line(out, "file on");
 		show_safe(out, mount, strlen(mount));
 		js_buf_char(out, '\n');
@@ -231,7 +232,7 @@ static void add_versions(const struct showing *s, struct js_buf *out, const stru
 		packages += len + (packages[len] != '\0');
 		js_buf_str(out, *packages == '\0' ? "\n" : ", ");
 	}
-	while (platform != NULL && *platform != '\0') {
+	while (s->cli->verbose && platform != NULL && *platform != '\0') {
 		size_t len = strcspn(platform, "\n");
 
 		js_buf_str(out, "  on        ");
@@ -393,7 +394,8 @@ static int show_entry(struct cli *cli)
 
 static const char about[] =
 	"Shows one entry (given by its number or datapath) with all its attempts: when, where, how long, how it ended, "
-	"what it\nused, where its output is; and a command line that reruns it by hand.";
-static const char notes[] = "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'";
-static const struct js_opts opts = {"jobstack show", "ENTRY [OPTIONS]", about, table, notes, 0};
+	"what it\nused, where its output is; and a command line that reruns it by hand. -v adds the "
+	"file system and the host's processor and libraries.";
+static const char notes[] = "  jobstack show mystack 17\n  jobstack show mystack '/data/day 1.nc'";
+static const struct js_opts opts = {"jobstack show", "[STACK] ENTRY [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_show = {&opts, NULL, CLI_LOOKS, 10 * JS_SECOND_US, cli_check_entry, show_entry};

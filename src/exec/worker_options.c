@@ -13,23 +13,24 @@ static const struct js_opt table[] = {
 	 "other workers (default 60s); the last worker waits longer if one that holds entries sends no heartbeats",
 	 NULL},
 	{JS_WORKER_MARGIN, "margin", "D",
-	 "under Slurm: start an entry only if it will probably end at least D before the job does (default: --grace "
+	 "~under Slurm: start an entry only if it will probably end at least D before the job does (default: --grace "
 	 "and 5 s more)",
 	 NULL},
-	{JS_WORKER_STRICT, "strict", NULL, "exit with status 1 if any entry failed", NULL},
+	{JS_WORKER_STRICT, "strict", NULL, "~exit with status 1 if any entry failed", NULL},
 	{JS_WORKER_DRY_RUN, "dry-run", NULL,
 	 "only print the commands of the next entries, or the lines that a persistent CMD would read", NULL},
 	{JS_WORKER_OF_RUN, "of-run", NULL, NULL, NULL},
 	{JS_WORKER_NEW_STACK, "new-stack", NULL, NULL, NULL}, /* as --dry-run, for a stack that may not exist yet */
 	{JS_WORKER_DRY_NAMES, "dry-names", NULL, NULL,
 	 NULL}, /* as --dry-run, for names on standard input, each with a NUL */
-	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL},
+	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "~the option file with the database's address", NULL},
 	{JS_WORKER_CONNECT_TIMEOUT, "connect-timeout", "D",
-	 "at the start: wait up to D for a database that can't be reached or takes no writes (default 2m)", NULL},
-	{'q', "quiet", NULL, "print only errors", NULL},
-	{'v', "verbose", NULL, "print more", NULL},
-	{JS_WORKER_HELP, "help", NULL, "print this help", NULL},
-	{JS_WORKER_VERSION, "version", NULL, "print the version", NULL},
+	 "~at the start: wait up to D for a database that can't be reached or takes no writes (default 2m)", NULL},
+	{'q', "quiet", NULL, "~print only errors", NULL},
+	{'v', "verbose", NULL, "~print more", NULL},
+	{JS_WORKER_HELP, "help", NULL, "~print this help", NULL},
+	{JS_WORKER_HELP_ALL, "help-all", NULL, NULL, NULL},
+	{JS_WORKER_VERSION, "version", NULL, "~print the version", NULL},
 	{0, NULL, NULL, NULL, NULL}};
 
 const struct js_opts js_worker_opts = {

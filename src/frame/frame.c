@@ -9,11 +9,11 @@
 #include "proc/child.h"
 
 #include "base/home.h"
-#include "base/near.h"
 #include "base/signal.h"
 #include "figures/stack.h"
 #include "frame/remedy.h"
 #include "show/json.h"
+#include "show/term.h"
 #include "show/text.h"
 
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The stack is never NULL: without -s and $JOBSTACK_STACK it is "default", or what name_newest() finds. */
@@ -60,13 +61,27 @@ static int add_stack(struct cli *cli, const char *option, const char *name)
 	return 0;
 }
 
-/* Takes the leading words that are names of stacks, as many as the usage says.  "@" before entries is always one. */
+/* Returns whether --all is given, which stands for all entries: then no word names one. */
+static int names_all(const struct cli *cli)
+{
+	size_t i = 0;
+
+	while (i < cli->options.n && strcmp(cli->options.at[i], "--all") != 0)
+		i++;
+	return i < cli->options.n;
+}
+
+/* Takes the leading words that are names of stacks, as many as the usage says.  Where words can be entries as well, a
+ * word is taken here only if it must be the stack ("@" is); else cli_connect does it, which asks the database. */
 static int take_stack_words(struct cli *cli)
 {
-	const char *usage = cli->opts->usage + (cli->opts->usage[0] == '[');
-	const int is_newest = cli->words_n > 0 && strcmp(cli->words[0], "@") == 0 && strstr(usage, "ENTRY") != NULL;
-	size_t most = strncmp(usage, "STACK...", 8) == 0 ? SIZE_MAX : strncmp(usage, "STACK", 5) == 0 || is_newest;
+	const char *usage = cli->opts->usage + (cli->opts->usage[0] == '['), *word = cli->words[0];
+	size_t most = strncmp(usage, "STACK...", 8) == 0 ? SIZE_MAX : strncmp(usage, "STACK", 5) == 0;
 
+	if (word != NULL && (strstr(usage, "ENTRY") != NULL || strstr(usage, "KEY=VALUE") != NULL) &&
+	    (cli->stack_typed || cli_is_entry(cli, word) ||
+	     (cli_doubtful_word(cli) != NULL && strcmp(word, "@") != 0 && !names_all(cli))))
+		return 0;
 	for (; most > 0 && cli->words_n > 0; most--, cli->words++, cli->words_n--)
 		JS_TRY(add_stack(cli, "the stack", cli->words[0]));
 	return 0;
@@ -83,7 +98,8 @@ static int next_own_option(struct cli *cli, int argc, char *const argv[], const 
 		switch (key) {
 		case '?': *status = cli_fail(cli); return -2;
 		case CLI_HELP:
-			js_opt_help(cli->opts, &help);
+		case CLI_HELP_ALL:
+			js_opt_help(cli->opts, show_columns(stdout), key == CLI_HELP_ALL, &help);
 			(void)fputs(help.data != NULL ? help.data : "", stdout);
 			js_buf_free(&help);
 			*status = cli_end(cli, CLI_YES);
@@ -198,21 +214,24 @@ static int run_each(const struct cli_frame *frame, struct cli *cli)
 }
 
 /* The life of a command: options, its own check, signals, connection, its work, and the end of the output.  The check
- * comes before the connection, so a mistyped line is refused at once, and without a database. */
+ * comes before the connection if it can, so a mistyped line is refused at once, and without a database. */
 int cli_main(const struct cli_frame *frame, int argc, char **argv)
 {
 	static struct cli cli;
-	int status;
+	int status, late;
 
 	status = cli_parse(&cli, frame->opts, argc, argv, frame->too_many);
 	if (status != CLI_GO_ON)
 		return status;
 	cli.flags = frame->flags;
-	status = frame->check != NULL ? frame->check(&cli) : 0;
+	late = (frame->flags & CLI_OFFLINE) == 0 && cli_doubtful_word(&cli) != NULL;
+	status = frame->check != NULL && !late ? frame->check(&cli) : 0;
 	if (status == 0 && (frame->flags & (CLI_CATCHES | CLI_DIES)) != 0)
 		cli_catch_signals();
 	if (status == 0 && (frame->flags & CLI_OFFLINE) == 0)
 		status = cli_connect(&cli, frame->patience_us);
+	if (status == 0 && frame->check != NULL && late)
+		status = frame->check(&cli);
 	if (status == 0 && (frame->flags & CLI_EACH) != 0)
 		status = run_each(frame, &cli);
 	else
@@ -301,7 +320,8 @@ static int name_newest(struct cli *cli)
 
 	for (size_t i = 0; i < cli->stacks_n; i++)
 		is_typed |= strcmp(cli->stacks[i], "@") == 0;
-	if (!is_typed && is_meant == 0)
+	/* of a word that names neither a stack nor an entry, the command says that */
+	if ((!is_typed && is_meant == 0) || (is_meant < 0 && cli_doubtful_word(cli) != NULL))
 		return 0;
 	if (is_meant < 0) {
 		(void)js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK,
@@ -328,10 +348,82 @@ static int name_newest(struct cli *cli)
 	return 0;
 }
 
-/* A name that stands for a stack, "@" or none, needs the database, so it is resolved here. */
+static int has_stack(const struct cli *cli, const char *name)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	int found = 0;
+
+	return jobstack_status(cli->handle, name, count_stacks, &found, &ignored) == 0;
+}
+
+/* Prints this call as it would have to be typed with -s STACK, and without the word LESS, which may be NULL. */
+static void print_line(const struct cli *cli, const char *stack, const char *less)
+{
+	struct js_buf line = {0};
+
+	js_buf_printf(&line, "    %s -s %s", cli->opts->command, stack);
+	for (char **word = cli->argv + 1; *word != NULL; word++)
+		if (*word != less) {
+			js_buf_char(&line, ' ');
+			show_quote_line(&line, *word, strlen(*word));
+		}
+	(void)fprintf(stderr, "%s\n", line.failed ? "" : line.data);
+	js_buf_free(&line);
+}
+
+/* Decides what the first word is, if a stack has this name: the stack, unless it also names an entry of the stack that
+ * is meant otherwise.  Then nothing is done, and both lines are printed; but if the command takes one entry, the number
+ * of words says which of them it is. */
+static int name_by_word(struct cli *cli, const char *word)
+{
+	const char *usage = cli->opts->usage;
+	const int one = strstr(usage, "ENTRY...") == NULL;
+	uint64_t entry;
+	int status = one && cli->words_n > 1 ? JOBSTACK_NOTHING : cli_find_entry(cli, word, &entry);
+
+	if (status == JOBSTACK_EMISSING && cli->error.server_errno == JOBSTACK_WHY_NO_STACK)
+		status = JOBSTACK_NOTHING;
+	if (status < 0 && status != JOBSTACK_EMISSING) /* EMISSING: several entries end with it */
+		return cli_fail(cli);
+	js_error_clear(&cli->error);
+	if (status == 0 && one && strstr(usage, "[ENTRY") == NULL)
+		return 0;
+	if (status == JOBSTACK_NOTHING) {
+		cli->words++;
+		cli->words_n--;
+		return add_stack(cli, "the stack", word);
+	}
+	cli_tell(cli, "\"%s\" is a stack, and also an entry of the stack \"%s\"; type one of these lines:", word,
+		 cli->stack);
+	print_line(cli, word, word);
+	print_line(cli, cli->stack, NULL);
+	return CLI_USAGE;
+}
+
+int cli_refuse_stack(struct cli *cli, char *const *words, size_t n)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < n && i < CLI_DOUBT_WORDS && !cli->stack_typed; i++) {
+		if (cli_is_entry(cli, words[i]) || lstat(words[i], &st) == 0 || !has_stack(cli, words[i]))
+			continue;
+		cli_tell(cli,
+			 "\"%s\" is a stack, and there is no such file, so nothing was pushed; for the stack, type:",
+			 words[i]);
+		print_line(cli, words[i], words[i]);
+		return CLI_USAGE;
+	}
+	return 0;
+}
+
+/* A name that stands for a stack, "@" or none, needs the database, so it is resolved here; and whether the first word
+ * is a stack or an entry. */
 int cli_connect(struct cli *cli, int64_t patience_us)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
+	const char *word = cli_doubtful_word(cli);
+	const int quiet = cli->quiet;
+	int is_stack, status;
 	char where[600];
 
 	options.defaults_file = cli_option_file(cli);
@@ -347,44 +439,16 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 		cli_say(cli, "connected to %s, using %s", where,
 			options.defaults_file == NULL ? "no option file" : options.defaults_file);
 	}
-	return name_newest(cli);
-}
-
-struct near_stack {
-	struct js_near near;
-	char name[JOBSTACK_STACK_MAX + 1];
-};
-
-/* Keeps a copy of the name that is nearest: S is valid only during this call. */
-static int try_stack(void *ctx, const struct jobstack_status *s)
-{
-	struct near_stack *n = ctx;
-
-	js_near_try(&n->near, s->stack);
-	if (n->near.best == s->stack) {
-		(void)snprintf(n->name, sizeof(n->name), "%s", s->stack);
-		n->near.best = n->name;
-	}
-	return 0;
-}
-
-/* Returns a remedy in a static buffer, if a name of a stack that does not exist looks like one that does; else NULL. */
-static const char *remedy_near(const struct cli *cli)
-{
-	static char text[JOBSTACK_STACK_MAX + 60];
-	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	struct near_stack like = {.near = JS_NEAR_INIT(cli->stack)};
-
-	if (cli->error.server_errno != JOBSTACK_WHY_NO_STACK || cli->handle == NULL || !cli->stack_given ||
-	    jobstack_status(cli->handle, NULL, try_stack, &like, &ignored) != 0 || like.near.best == NULL)
-		return NULL;
-	(void)snprintf(text, sizeof(text), "did you mean \"%s\"? `jobstack status` lists the stacks", like.name);
-	return text;
+	is_stack = word != NULL && has_stack(cli, word);
+	cli->quiet |= is_stack; /* then name_newest does not say which stack it takes */
+	status = name_newest(cli);
+	cli->quiet = quiet;
+	return status == 0 && is_stack ? name_by_word(cli, word) : status;
 }
 
 const char *cli_remedy(const struct cli *cli)
 {
-	const char *file = cli_option_file(cli), *near = remedy_near(cli);
+	const char *file = cli_option_file(cli), *near = cli_near(cli);
 	struct js_remedy about = {cli->stack_given ? JS_REMEDY_STACK_GIVEN : 0, file, cli->stack};
 
 	if (file != NULL && strcmp(file, cli_server_file()) == 0)

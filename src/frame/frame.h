@@ -36,6 +36,7 @@ enum {
 	CLI_CONNECT_TIMEOUT,
 	CLI_JSON,
 	CLI_HELP,
+	CLI_HELP_ALL,
 	CLI_VERSION,
 	CLI_CALL,
 	CLI_OWN = CLI_CALL + 8
@@ -44,16 +45,16 @@ enum {
 /* The rows for a command's table: those of every command, and those of a command that talks to a stack. */
 /* clang-format off */
 #define CLI_OPTS_ALWAYS                                                                                                \
-	{'q', "quiet", NULL, "print only errors and results that were asked for", NULL}, {'v', "verbose", NULL, "print more", NULL},                          \
-		{CLI_HELP, "help", NULL, "print this help", NULL}, {CLI_VERSION, "version", NULL, "print the version", NULL}
+	{'q', "quiet", NULL, "~print only errors and results that were asked for", NULL}, {'v', "verbose", NULL, "~print more", NULL},                          \
+		{CLI_HELP, "help", NULL, "~print this help", NULL}, {CLI_HELP_ALL, "help-all", NULL, NULL, NULL}, {CLI_VERSION, "version", NULL, "~print the version", NULL}
 #define CLI_OPTS_DATABASE                                                                                              \
-	{CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL},                          \
-		{CLI_CONNECT_TIMEOUT, "connect-timeout", "D", "wait up to D for a database that can't be reached or takes no writes\n(default: do not wait)", NULL}
+	{CLI_DEFAULTS_FILE, "defaults-file", "FILE", "~the option file with the database's address", NULL},                          \
+		{CLI_CONNECT_TIMEOUT, "connect-timeout", "D", "~wait up to D for a database that can't be reached or takes no writes\n(default: do not wait)", NULL}
 #define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")", NULL}
 #define CLI_OPTS_STACKS {'s', "stack", "NAME", "the stack; may be repeated (default: $JOBSTACK_STACK, else \"default\")", NULL}
 #define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack (required)", NULL} /* for commands that delete data */
 #define CLI_OPTS_YES {'y', "yes", NULL, "do not ask", NULL} /* for cli_confirm */
-#define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON", NULL}
+#define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "~print JSON", NULL}
 #define CLI_OPTS_END {0, NULL, NULL, NULL, NULL}
 /* The end of most tables; the same without --json, or with another row for it. */
 #define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_TEXT
@@ -66,6 +67,7 @@ struct cli {
 	const char *stack;		    /* given or default; never NULL */
 	int stack_given;		    /* by -s or $JOBSTACK_STACK */
 	int stack_typed;		    /* by -s, or as the first word */
+	const char *missing;		    /* a doubtful word that names nothing (cli_entry), or NULL */
 	const char *stacks[CLI_STACKS_MAX]; /* all that are given, in this order, where there may be several */
 	size_t stacks_n;
 	const char *defaults_file;
@@ -103,7 +105,8 @@ struct cli_take {
 /* clang-format on */
 
 /* A command: its options, and what it does.  cli_main reads the options, calls CHECK (may be NULL; it returns 0, or the
- * exit status after printing why), connects with PATIENCE_US, and ends with the exit status that RUN returns. */
+ * exit status after printing why), connects with PATIENCE_US, and ends with the exit status that RUN returns.  If only
+ * the database knows whether the first word is the stack, CHECK comes after the connection. */
 enum {
 	CLI_CATCHES = 1, /* cli_stop is set by signals; else they end the process */
 	CLI_DIES = 2,	 /* the same, and in the end the process dies by the signal that came */
@@ -124,9 +127,10 @@ struct cli_frame {
 int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
- * If the usage begins with "[STACK]", the first word is the stack; with "[STACK...]", all words are, and -s may be
- * repeated.  TOO_MANY not NULL: other words are refused, with that as the remedy ("name a stack with -s", or "").
- * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
+ * If the usage begins with "STACK" or "[STACK]", the first word is the stack, unless it is an entry
+ * (cli_doubtful_word); with "[STACK...]", all words are, and -s may be repeated.  TOO_MANY not NULL: other words are
+ * refused, with that as the remedy ("name a stack with -s", or ""). Returns CLI_GO_ON; or the exit status of a command
+ * that must end now (help was printed, or what is wrong). */
 int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many);
 
 /* Reads the options alone, after cli_parse: of N words behind ARGV[0], which may be another command line.  0, or the
@@ -145,6 +149,29 @@ int cli_take(struct cli *cli, const struct cli_take *take, int key, const char *
 /* Connects, and finds the stack that "@" means.  Returns 0, or the exit status, with the reason printed.  PATIENCE_US
  * as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
+
+/* What a word of the command line names.  The first word of a command whose usage begins with "[STACK]" and has "ENTRY"
+ * is the stack if one has that name, and none was typed with -s; cli_connect finds that out, and takes it from
+ * cli->words.  cli_doubtful_word returns it until then, and while it is no stack; else NULL.  cli_is_entry returns
+ * whether WORD is never taken for a stack: a number, what has a /, in a usage with "KEY=VALUE" what has a =. */
+const char *cli_doubtful_word(const struct cli *cli);
+int cli_is_entry(const struct cli *cli, const char *word);
+
+/* For commands whose words are never stacks: refuses the first of N words that is the name of a stack and of no file,
+ * unless -s was typed, and prints the line to type.  0, or CLI_USAGE. */
+#define CLI_DOUBT_WORDS                                                                                                \
+	8 /* each costs a call into a file system that may be slow; a mistake mostly shows in the first */
+int cli_refuse_stack(struct cli *cli, char *const *words, size_t n);
+
+/* Finds the entry that WORD names: its number or, if there is no entry with that, its datapath, or the end of its
+ * datapath behind a slash, if only one has it.  Returns 0, JOBSTACK_NOTHING, or a JOBSTACK_E code with cli->error
+ * filled.  cli_entry also has an error for what is not there: EMISSING. */
+int cli_find_entry(struct cli *cli, const char *word, uint64_t *entry);
+int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
+
+/* Returns what was perhaps meant, if the error in cli->error is that no stack or entry has a name: a remedy in a static
+ * buffer; else NULL. */
+const char *cli_near(const struct cli *cli);
 
 /* Reads the numbers of cli->stack: 0, or a JOBSTACK_E code with cli->error filled. */
 int cli_read_status(struct cli *cli, struct jobstack_status *status);

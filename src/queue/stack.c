@@ -148,12 +148,12 @@ int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *st
 
 int js_stack_check_new(const char *name, struct jobstack_error *error)
 {
-	if (strchr(name, ',') == NULL && strcmp(name, "@") != 0)
+	if (strchr(name, ',') == NULL && strcmp(name, "@") != 0 && name[strspn(name, "0123456789")] != '\0')
 		return 0;
-	return js_error_set(
-		error, JOBSTACK_EUSAGE,
-		"a new stack can't be called \"%s\": a comma separates names, and @ alone means your newest stack",
-		name);
+	return js_error_set(error, JOBSTACK_EUSAGE,
+			    "a new stack can't be called \"%s\": a comma separates names, @ alone means your newest "
+			    "stack, and a number an entry",
+			    name);
 }
 
 /* The unique keys of name and origin decide between two who make a stack at the same moment.  With IGNORE the loser

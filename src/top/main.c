@@ -6,12 +6,15 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/signal.h"
+#include "proc/child.h"
 #include "top/feed.h"
 #include "top/page.h"
 #include "top/terminal.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -312,6 +315,17 @@ static void handle_key(struct ui *u, int key)
 		act_on(u, key, &(const struct page_row){.stack = u->want.stack, .entry = u->want.entry});
 }
 
+/* A person who calls this program means `jobstack top`, which has the options and the help. */
+static void become_command(const char *word, const char *next)
+{
+	char path[PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof(path), "%s/jobstack", js_child_program_dir());
+	(void)execl(path, path, "top", word, next, NULL);
+	(void)fprintf(stderr, "jobstack top: start it with `jobstack top`\n");
+	_exit(JS_EXIT_USAGE);
+}
+
 /* It ends by _exit: the reading thread may be waiting for a server, and ncurses keeps memory.  A signal that ended it
  * is raised again, when the terminal is as it was. */
 int main(int argc, char **argv)
@@ -324,10 +338,10 @@ int main(int argc, char **argv)
 	js_signal_catch(SIGTERM, handle_signal);
 	js_signal_catch(SIGHUP, handle_signal);
 	js_signal_catch(SIGTSTP, handle_signal); /* the handler of ncurses may block */
-	if (argc != 2 || terminal_begin() != 0) {
-		(void)fprintf(stderr, "jobstack top: %s\n",
-			      argc != 2 ? "start it with `jobstack top`"
-					: "$TERM is not known here: `jobstack status` works without it");
+	if (argc != 2 || argv[1][0] == '-')
+		become_command(argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
+	if (terminal_begin() != 0) {
+		(void)fprintf(stderr, "jobstack top: $TERM is not known here: `jobstack status` works without it\n");
 		_exit(JS_EXIT_USAGE); /* ncurses leaves memory behind */
 	}
 	u.first = u.want.view = *argv[1] != '\0' ? FEED_STACK : FEED_STACKS;

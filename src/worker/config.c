@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "exec/worker_options.h"
+#include "show/term.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -286,9 +287,9 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 	while (status == 0 && (key = js_opt_next(&js_worker_opts, argc, argv, &arg, error)) != -1) {
 		if (key == '?')
 			return JOBSTACK_EUSAGE;
-		if (key == JS_WORKER_HELP || key == JS_WORKER_VERSION) {
-			if (key == JS_WORKER_HELP)
-				js_opt_help(&js_worker_opts, &help);
+		if (key == JS_WORKER_HELP || key == JS_WORKER_HELP_ALL || key == JS_WORKER_VERSION) {
+			if (key != JS_WORKER_VERSION)
+				js_opt_help(&js_worker_opts, show_columns(stdout), key == JS_WORKER_HELP_ALL, &help);
 			else
 				js_buf_printf(&help, "jobstack-worker %s (schema %u)\n", jobstack_version(),
 					      jobstack_schema_version());

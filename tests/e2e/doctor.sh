@@ -23,7 +23,7 @@ like 'an address of this host alone' "$(row name .)" '^warn: 127.0.0.1 is 127.0.
 like 'from a node: the place' "$(row place '^n[1-4]$')" '^ok: in Slurm job [0-9]+ on node n[1-4], partition p$'
 like '... the connection' "$(row connection '^n[1-4]$')" '^ok: .*@127.0.0.1:'
 like '... the worker' "$(row worker '^n[1-4]$')" '^ok: '
-like 'as text it says where' "$(timeout 300 jobstack doctor --srun=--partition=p)" 'ok   connection    n[1-4]: '
+like 'as text it says where' "$(timeout 300 jobstack doctor -v --srun=--partition=p)" 'ok   connection    n[1-4]: '
 timeout 300 jobstack doctor --json --srun=--partition=nowhere >out
 is 'srun refuses: status 1' "$?" 1
 like '... in its words' "$(row srun .)" '^FAIL: no answer from a compute node: .*invalid partition'

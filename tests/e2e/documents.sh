@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # needs: nothing
 #
-# The manual pages: every command has one, which explains more than its --help and has examples; every option of --help is in its
+# The manual pages: every command has one, which explains more than its --help and has examples; every option of --help-all is in its
 # page, every function of the header in libjobstack.3; groff and mandoc have nothing to say about any; man finds and shows them
 # where they are installed.
 set -u
@@ -17,13 +17,13 @@ shown() {
 	cat "$text"
 }
 
-mapfile -t commands < <(jobstack --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
+mapfile -t commands < <(jobstack --help-all | sed -nE 's/^  ([a-z-]+) .*/\1/p')
 check 'there are commands' test "${#commands[@]}" -gt 15
 for command in "${commands[@]/#/jobstack }" jobstack-worker; do
 	page=$pages/${command/ /-}.1
 	text=$(shown "$page") || text=''
 	missing=''
-	help=$($command --help)
+	help=$($command --help-all)
 	while read -r option; do
 		[[ $text == *" $option"[\ ,=[]* ]] || missing+=" $option"
 	done < <(sed -nE 's/^  (-.|  )[, ] (--[a-z-]+).*/\1\n\2/p' <<<"$help" | grep -- - | tr -d ' ')
@@ -32,7 +32,7 @@ for command in "${commands[@]/#/jobstack }" jobstack-worker; do
 done
 text=$(shown "$pages/jobstack.1")
 like 'jobstack(1) lists the commands' "$text" "jobstack-push\\(1\\) add files to a stack"
-headings=$(jobstack --help | awk '/^[a-z]/ { heading = $0 } /^  [a-z]/ && heading != "" { print heading; heading = "" }')
+headings=$(jobstack --help-all | awk '/^[a-z]/ { heading = $0 } /^  [a-z]/ && heading != "" { print heading; heading = "" }')
 check 'the help has groups' test "$(wc -l <<<"$headings")" -gt 4
 missing=''
 while read -r heading; do
@@ -55,6 +55,8 @@ for page in "$pages"/*; do
 	repeats "$title" "$text" && repeated+=" ${page##*/}"
 done
 is 'each page has examples' "$missing" ''
+lines=$(jobstack --help)
+is 'the first help fits on a terminal of 24 lines, with a prompt' "$(wc -lL <<<"$lines" | tr -s ' ')" ' 23 80'
 is 'no page repeats --help' "$repeated" ''
 missing=''
 while read -r page; do
@@ -75,7 +77,7 @@ unknown_options() {
 				word=${word%%=*}
 				[[ $word == --* ]] || word=${word:0:2}
 				[[ $word == -* ]] || continue
-				$command --help | grep -qE -- "^ +(-., )?$word([^a-z-]|\$)" || echo "$command $word"
+				$command --help-all | grep -qE -- "^ +(-., )?$word([^a-z-]|\$)" || echo "$command $word"
 			done
 		done
 }

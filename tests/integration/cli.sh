@@ -19,7 +19,7 @@ for c in pop close renew status list show logs requeue pause resume run; do
 	check "$c --nosuch" says 2 "jobstack $c: there is no option --nosuch" jobstack $c --nosuch
 	like "$c --help" "$(jobstack $c --help)" "^usage: jobstack $c "
 done
-check 'pop: a word too many' says 2 'unexpected argument' jobstack pop x
+check 'pop: a word too many' says 2 'unexpected argument' jobstack pop x y
 check 'pop: an unknown format' says 2 'shell, json or path0' jobstack pop --format xml
 check 'pop: an invalid lease' says 2 'at least 1 s' jobstack pop --lease 0
 check 'pop: no such stack' says 2 'there is no stack "nosuch"' jobstack pop -s nosuch
@@ -95,7 +95,7 @@ check 'cruel values' answers
 check 'the newest stack, where there is none' says 2 '@ means your newest stack, and you have none here' sh -c 'jobstack drop -q --yes -s p0 && jobstack drop -q --yes -s pattern && jobstack status @'
 check 'no command, but near one' says 2 'no command "stauts" .did you mean .jobstack status.' jobstack stauts
 check 'no command, but what others call it' says 2 'did you mean .jobstack drop.' jobstack rm
-check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill -s NAME ENTRY. ends one.*jobstack cancel -s NAME --all. gives up all.*scancel or kill ends workers' jobstack abort
+check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill NAME ENTRY. ends one.*jobstack cancel NAME --all. gives up all.*scancel or kill ends workers' jobstack abort
 jobstack push -q -s one /x
 jobstack push -q -s two /x
 check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": give it once' jobstack drop -s one --stack two --yes
@@ -115,7 +115,7 @@ for command in 'drop --yes' 'prune --older-than 0' 'cancel --all'; do
 	check "... not what destroys: ${command%% *}" says 2 '@ is not accepted here: name the stack .your newest one is "two"' jobstack ${command%% *} -s @ ${command#"${command%% *}"}
 done
 check 'no new stack' says 2 "a new stack can't be called \"a,b\": a comma separates names" jobstack push -s a,b /y
-for name in @ a,b; do
+for name in @ a,b 17; do
 	check "no new stack, where entries move: $name" says 2 "a new stack can't be called \"$name\"" jobstack requeue -s two --to "$name"
 	sql "INSERT INTO stack(name,popping_order,created) VALUES('$name',0,UTC_TIMESTAMP(6))"
 	is "... but one of before: $name" "$(jobstack push -s "$name" /y && jobstack list -s "$name" -t ready -o datapath)" $'1 pushed\n/y'
@@ -407,7 +407,7 @@ check 'audit' audit re
 check 'nothing is left to requeue' prints 1 '0 requeued' jobstack requeue -s re
 like '... what to do is said' "$(cat said)" 'in these states: see .jobstack status -s re.'
 check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*use -t' jobstack requeue -s re dead
-check 'a stack for an entry' says 2 'no entry "re" in the stack' jobstack show re
+check 'a stack for an entry' says 2 'name an entry' jobstack show re
 check 'in line already: refused' prints 1 '0 requeued, 1 refused' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1

@@ -48,10 +48,11 @@ check 'one that is not there' told warn temporary 'TMPDIR is .*/gone, which does
 doctor
 check 'a Slurm that does not answer' told FAIL controller 'SLURM_CONF, .*none.conf: No such file'
 is '... which is a status of 1' "$(timeout 300 jobstack doctor -q >/dev/null; echo $?)" 1
-is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \
+is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor -v | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \
 	'not on this host: `jobstack run` and jobstack-worker work without Slurm
 0'
-like 'as text' "$(timeout 300 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
+like 'as text' "$(timeout 300 jobstack doctor -v)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
+unlike '... without -v only what is wrong' "$(timeout 300 jobstack doctor | sed "\$d")" '^ok|.ok  '
 
 # the server that was unpacked beside the program: to which day it has its fixes
 mkdir -p tree/bin tree/libexec/jobstack-server
@@ -121,6 +122,6 @@ mkdir fake && cp "$(command -v jobstack)" fake/
 printf '#!/bin/sh\necho "jobstack-worker 0.0.9 (schema 1)"\n' >fake/jobstack-worker && chmod +x fake/jobstack-worker
 timeout 300 fake/jobstack doctor --json >out 2>err
 check 'a worker of another version' told FAIL worker 'has another version' 'install jobstack and jobstack-worker together'
-check 'a wrong word' says 2 'unexpected argument' jobstack doctor now
+check 'a wrong word' says 2 'unexpected argument' jobstack doctor now then
 check 'an open quote' says 2 'missing closing quote' jobstack doctor "--srun=-p 'x"
 finish

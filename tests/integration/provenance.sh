@@ -30,7 +30,7 @@ old=$(program_of p 1) new=$(program_of p 2)
 like 'a version is a number' "$old" '^[0-9a-f]{16}$'
 check 'a rebuilt program is another version' test "$old" != "$new" -a -n "$new"
 is 'the same version has the same number' "$(program_of p 3)" "$new"
-jobstack show -s p 1 >shown
+jobstack show -v -s p 1 >shown
 like 'show: the file and its sum' "$(cat shown)" "program   $PWD/cmd.sh of 20[0-9-]+ [0-9:]+, sha256 [0-9a-f]{12}\.\.\."
 like 'show: the modules' "$(cat shown)" 'on        modules: gcc/12:netcdf/4\.9'
 like 'show: the kernel' "$(cat shown)" 'on        kernel: Linux '
@@ -89,7 +89,7 @@ echo 'one' >table.txt
 jobstack push -q -s q /proc/no-file >/dev/null
 check 'a script behind its interpreter' worker -s q --code table.txt --code-version 'my release 7' -- sh -c : x.py {}
 like '... is recorded' "$(jobstack show -s q 1)" "program   $PWD/x\.py of "
-like '... and the file system' "$(jobstack show -s q 1)" 'file on   proc /proc'
+like '... and the file system' "$(jobstack show -v -s q 1)" 'file on   proc /proc'
 like '... with --code' "$(jobstack show -s q 1)" "program   $PWD/table\.txt of "
 like '... and --code-version' "$(jobstack show -s q 1)" 'program   my release 7'
 check '--code of nothing' says 2 '/nosuch can.t be read' worker -s q --code nosuch -- true

@@ -64,7 +64,7 @@ numbered 1 12 | jobstack push -q -s some --max-attempts 1 >/dev/null
 check 'three die' worker -s some --max-entries 3 -- false
 check 'one is done' worker -s some --max-entries 1 -- true
 eval "$(jobstack pop -q -s some)"
-check 'cancel without entries' says 2 'name the entries to cancel.*jobstack cancel -s some --all. cancels all' jobstack cancel -s some
+check 'cancel without entries' says 2 'name the entries to cancel.*jobstack cancel some --all. cancels all' jobstack cancel -s some
 check '... with all, and some' says 2 'can.t be used with' jobstack cancel -s some --all 6
 check '... what runs' says 2 'running entries can.t be cancelled: use .jobstack kill' jobstack cancel -s some -t running
 check '... what is done' says 2 'only ready, waiting and dead .* not -t done' jobstack cancel -s some -t 'done'

@@ -170,4 +170,8 @@ on_screen "trap '' HUP; touch ignored; exec jobstack top"
 sees 'SIGHUP is ignored' '^all stacks'
 tm kill-server
 check 'it ends with its terminal' wait_for 10 nothing_runs
+
+# called by its own name
+like 'jobstack-top --help is help' "$(jobstack-top --help)" '^usage: jobstack top '
+check '... and else it checks the same as jobstack top' says 2 'this needs a terminal' jobstack-top
 finish

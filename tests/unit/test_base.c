@@ -237,12 +237,46 @@ static void options(void **state)
 	assert_int_equal(js_opt_next(&o, 2, extra, &arg, &e), '?');
 	assert_non_null(strstr(e.text, "takes no value"));
 	assert_int_equal(e.server_errno, JOBSTACK_WHY_OPTION);
-	js_opt_help(&o, &help);
+	js_opt_help(&o, 0, 0, &help);
 	assert_non_null(strstr(help.data, "--watch[=SEC]"));
 	assert_non_null(strstr(help.data,
-			       "\n      --long                first\n                            the second line has "
-			       "more words than the help has columns for, so that it must go on below,\n"
-			       "                            under its beginning\n"));
+			       "\n      --long                first the second line has more words than the help has "
+			       "columns for, so that it must go on\n"
+			       "                            below, under its beginning\n"));
+	js_buf_free(&help);
+}
+
+/* Of many options, --help shows those without a mark, in lines as wide as the terminal; --help-all shows all. */
+static void many_options(void **state)
+{
+	static struct js_opt table[21];
+	static const struct js_opts o = {
+		"prog many",
+		"[OPTIONS]",
+		"About what\nit does.",
+		table,
+		"A note,\nwhich goes on.\n\n  prog --number 1 with an example that is wider than "
+		"the terminal\n  prog 2",
+		0};
+	struct js_buf help = {0};
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		table[i] = (struct js_opt){'a' + i, "option", NULL, i < 18 ? "~seldom" : "often", NULL};
+	js_opt_help(&o, 60, 0, &help);
+	assert_string_equal(help.data,
+			    "usage: prog many [OPTIONS]\n\nAbout what it does.\n\n"
+			    "  -s, --option              often\n  -t, --option              often\n"
+			    "`prog many --help-all` shows all 20 options.\n\n"
+			    "A note, which goes on.\n\n  prog --number 1 with an example that is wider than the "
+			    "terminal\n  prog 2\n");
+	js_buf_reset(&help);
+	js_opt_help(&o, 60, 1, &help);
+	assert_non_null(strstr(help.data, "  -a, --option              seldom\n"));
+	assert_null(strstr(help.data, "--help-all"));
+	js_buf_reset(&help);
+	js_opt_spec(&o, &help);
+	assert_non_null(strstr(help.data, "option\ta\toption\t\tseldom\n"));
 	js_buf_free(&help);
 }
 
@@ -471,6 +505,7 @@ int main(void)
 					   cmocka_unit_test(errors_have_reasons),
 					   cmocka_unit_test(buffers),
 					   cmocka_unit_test(options),
+					   cmocka_unit_test(many_options),
 					   cmocka_unit_test(near_words),
 					   cmocka_unit_test(option_spec),
 					   cmocka_unit_test(files),

@@ -46,7 +46,7 @@ _jobstack() {
 	if [[ ${program##*/} == jobstack-worker ]]; then
 		table=jobstack-worker
 	elif ((${#words[@]} == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "$_jobstack_commands --help --version" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$_jobstack_commands --help --help-all --version" -- "$cur")
 		return 0
 	else
 		table=${words[1]} at=2

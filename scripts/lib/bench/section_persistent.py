@@ -10,7 +10,7 @@ from table import Wanted
 def measure(here, table):
 	n = 100000 if here.quick else 400000
 	row = table.row("persistent", "%s entries through echo-done, 2 slots" % "{:,}".format(n), "/s", "", [Wanted("ours", 20000)])
-	if "--persistent" not in here.run(["jobstack-worker", "--help"]).out:
+	if "--persistent" not in here.run(["jobstack-worker", "--help-all"]).out:
 		row.missing = "this jobstack-worker does not know --persistent"
 		return
 	cnf = here.database("persistent")

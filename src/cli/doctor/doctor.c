@@ -134,14 +134,15 @@ static int print_findings(struct cli *cli)
 		check_under_srun(&d);
 	figures_server_free(&d.server);
 	if (cli_stop == 0 && !cli->json && !cli->quiet)
-		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
-			     d.count[DOCTOR_FAIL]);
+		(void)printf("%u ok, %u warn, %u FAIL%s\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
+			     d.count[DOCTOR_FAIL], cli->verbose ? "" : " (-v prints what is ok, too)");
 	return d.memory ? CLI_BUG : cli_stop != 0 || d.count[DOCTOR_FAIL] > 0 ? CLI_NO : CLI_YES;
 }
 
 static const char about[] = "Checks what a run needs (option file, database, rights, settings, Slurm, log directory) "
 			    "and says what to correct.";
-static const char notes[] = "Each line is ok, warn (jobstack works, but something should be corrected), or FAIL. Exit "
-			    "status: 0\nwithout a FAIL, else 1.\n\n  jobstack doctor --srun=\"--partition=short\"";
-static const struct js_opts opts = {"jobstack doctor", "[OPTIONS]", about, table, notes, 0};
+static const char notes[] = "Each finding is ok (printed only with -v), warn (jobstack works, but something should be "
+			    "corrected), or\nFAIL. Exit status: 0 without a FAIL, else 1.\n\n  jobstack doctor "
+			    "--srun=\"--partition=short\"";
+static const struct js_opts opts = {"jobstack doctor", "[STACK] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_doctor = {&opts, NULL, CLI_OFFLINE | CLI_DIES, 0, check_doctor, print_findings};

@@ -34,7 +34,7 @@ void doctor_print(struct doctor *d, enum doctor_level level, const char *where, 
 		(void)fflush(stdout);
 		return;
 	}
-	if (d->cli->quiet && level == DOCTOR_OK)
+	if (!d->cli->verbose && level == DOCTOR_OK)
 		return;
 	(void)snprintf(word, sizeof(word), "%-5s", doctor_word[level]);
 	show_paint(&line, show_colours(stdout), colour[level], word);

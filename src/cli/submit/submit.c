@@ -90,29 +90,29 @@ static const struct js_opt table[] = {
 	 CLI_NUMBER(&submit.workers, 1, WORKERS_MAX, "a whole number from 1 to " TEXT_OF(WORKERS_MAX))},
 	{0, "until-done", NULL, "when they have ended, start new workers until nothing is left,\nor only dead entries",
 	 CLI_FLAG(&submit.until_done)},
-	{0, "notify", "ADDRESS", "at the end, mail what `jobstack report` prints",
+	{0, "notify", "ADDRESS", "~at the end, mail what `jobstack report` prints",
 	 CLI_BY(take_address, &submit.notify)},
 	{0, "sbatch", "OPTIONS",
-	 "more options for sbatch: needed for short options, and for sbatch options that have the same name as one of "
+	 "~more options for sbatch: needed for short options, and for sbatch options that have the same name as one of "
 	 "jobstack-worker",
 	 CLI_BY(cli_sbatch_take, &submit.passed)},
-	{0, "follow", "OPTIONS", "sbatch options of the small follow-up job that --until-done and\n--notify need",
+	{0, "follow", "OPTIONS", "~sbatch options of the small follow-up job that --until-done and\n--notify need",
 	 CLI_BY(cli_sbatch_take_later, &submit.follow)},
-	{0, "force", NULL, "submit although the database's address is one that only this host can reach",
+	{0, "force", NULL, "~submit although the database's address is one that only this host can reach",
 	 CLI_FLAG(&submit.force)},
 	{CLI_CALL, "dry-run", NULL, "only print what would be submitted", CLI_FLAG(&submit.dry_run)},
-	{CLI_CALL + 1, "parsable", NULL, "print only the job's number, like sbatch", CLI_FLAG(&submit.parsable)},
+	{CLI_CALL + 1, "parsable", NULL, "~print only the job's number, like sbatch", CLI_FLAG(&submit.parsable)},
 	{CLI_CALL + 2, "watch", NULL, "then show the live status; Ctrl-C leaves it, and the jobs continue",
 	 CLI_FLAG(&submit.watch)},
 	{CLI_CALL + 3, "again", NULL, "repeat the last submit of this stack, with its options and those given now",
 	 CLI_FLAG(&submit.repeat)},
 	{CLI_CALL + 4, "chain", "STATE", NULL, CLI_BY(take_chain, &submit.chain)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_submit_worker_option, &submit)),
-	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)",
+	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "~end after this time without work (default 60s)",
 	 CLI_BY(take_submit_worker_option, &submit)},
-	{JS_WORKER_MARGIN, "margin", "D", "start an entry only if it will probably end at least D before the job ends",
+	{JS_WORKER_MARGIN, "margin", "D", "~start an entry only if it will probably end at least D before the job ends",
 	 CLI_BY(take_submit_worker_option, &submit)},
-	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed",
+	{JS_WORKER_STRICT, "strict", NULL, "~workers end with status 1 if any entry failed",
 	 CLI_BY(take_submit_worker_option, &submit)},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
@@ -126,7 +126,7 @@ static const char notes[] =
 	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, M CPUs for N commands (M >= N). Options "
 	"that both\nsbatch and jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  "
 	"jobstack submit mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
-	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/GUIDE.md.";
+	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`. See docs/GUIDE.md.";
 static const struct js_opts opts = {"jobstack submit",
 				    "[STACK] --workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
 				    about,
