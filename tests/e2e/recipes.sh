@@ -35,10 +35,10 @@ printf '#!/bin/sh\ncat "$1"\n[ -n "$(cat "$1")" ] || { sleep 0.1; exit 3; }\n' >
 printf '#!/bin/sh\ncp "$1" "$1.out"\n' >convert.sh
 printf '#!/bin/sh\nwc -c <"$JOBSTACK_DATAPATH" >"$JOBSTACK_DATAPATH.result"\n' >bin/matlab
 printf '#!/bin/sh\ncat "$1" "$2"\n' >merge.sh
-# These fail if a third one runs at once, or another one on the same GPU.
+# solve.sh fails if a third one runs at once, train.sh if another one runs on the same GPU.
 printf '#!/bin/sh\nfor i in 1 2; do mkdir licence.$i 2>/dev/null && sleep 0.2 && rmdir licence.$i && exit; done\nexit 3\n' >solve.sh
 printf '#!/bin/sh\ngpu=gpu.$SLURMD_NODENAME.$CUDA_VISIBLE_DEVICES\necho "$gpu" && mkdir "$gpu" && sleep 0.2 && rmdir "$gpu"\n' >train.sh
-# An administrator's client, who need not say who he is.
+# A client that logs in as the server's administrator.
 printf '#!/bin/sh\ncase ${1-} in --defaults-file=*) ;; *) set -- --defaults-file=%s ;; esac\nexec %s "$@"\n' \
 	"$JOBSTACK_TEST_ADMIN_CNF" "$SQL_CLIENT" >bin/mysql
 chmod +x retrieve.sh convert.sh merge.sh solve.sh train.sh bin/*
