@@ -51,7 +51,7 @@ static int print_wait_result(struct waiting *w, int status)
 
 	cli_progress_end(&w->progress);
 	if (w->cli->json)
-		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", show_stack_word(s->state)),
+		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", show_stack_state(s)),
 				 KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
 				 KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", figures_stack_left(s)),
 				 KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),

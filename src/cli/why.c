@@ -408,7 +408,7 @@ static void add_object(void *list, const struct cli_reason *why)
 json_t *cli_why_json(const struct figures_snapshot *l, const struct figures_seen *seen)
 {
 	json_t *list = json_array(), *o = SHOW_OBJECT(KEY_TEXT("stack", seen->stack.name),
-						      KEY_TEXT("state", show_stack_word(seen->stack.s.state)));
+						      KEY_TEXT("state", show_stack_state(&seen->stack.s)));
 	struct reasons r = {.stack = &seen->stack, .s = &seen->stack.s, .found = add_object, .ctx = list};
 
 	if (list != NULL)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_RECENT 10
+#define OLD_US (86400 * JS_SECOND_US)
 #define MISSING_US (10 * JS_SECOND_US)
 #define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
 
@@ -205,6 +207,33 @@ int figures_snapshot_read(struct jobstack *handle, const char *name, struct figu
 		forget_end(shot);
 	}
 	return shot->memory ? js_error_memory(error) : status;
+}
+
+/* Returns whether a stack has been finished for long. */
+static int is_old(const struct figures_seen *seen)
+{
+	const struct jobstack_status *s = &seen->stack.s;
+
+	return figures_stack_is_over(s) && s->state != JOBSTACK_DROPPING && s->idle_us > OLD_US;
+}
+
+static int compare_recent(const void *one, const void *other)
+{
+	const struct figures_seen *a = one, *b = other;
+	const int64_t x = a->stack.s.idle_us, y = b->stack.s.idle_us;
+
+	if (is_old(a) != is_old(b))
+		return is_old(a) - is_old(b);
+	return x != y ? (x > y) - (x < y) : strcmp(a->stack.name, b->stack.name);
+}
+
+void figures_snapshot_sort(struct figures_snapshot *shot)
+{
+	if (shot->n > 0)
+		qsort(shot->seen, shot->n, sizeof(shot->seen[0]), compare_recent);
+	for (shot->recent = 0; shot->recent < shot->n; shot->recent++)
+		if (shot->recent >= LEAST_RECENT && is_old(&shot->seen[shot->recent]))
+			break;
 }
 
 int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *shot, struct jobstack_error *error)

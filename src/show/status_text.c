@@ -5,6 +5,7 @@
  */
 #include "show/status.h"
 
+#include "base/clock.h"
 #include "show/amount.h"
 #include "show/rows.h"
 #include "show/text.h"
@@ -82,13 +83,20 @@ static void add_stack_row(struct show_table *t, const struct show_page *page, co
 	js_buf_free(&bar);
 }
 
-void show_status_table(const struct figures_snapshot *l, const struct show_page *page)
+void show_status_table(const struct figures_snapshot *l, size_t n, const struct show_page *page)
 {
 	struct show_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
 
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; i < n; i++)
 		add_stack_row(&t, page, &l->seen[i]);
 	show_table_write(&t, page, 0);
+}
+
+void show_status_more(const struct figures_snapshot *l, size_t n, const char *how, struct js_buf *out)
+{
+	if (n < l->n)
+		js_buf_printf(out, "%zu more, finished before %s: %s\n", l->n - n,
+			      show_second(js_clock_wall_us() - l->seen[n].stack.s.idle_us + JS_SECOND_US).text, how);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
