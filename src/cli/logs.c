@@ -42,7 +42,7 @@ struct search {
 	uint64_t running; /* the worker of the one that runs; 0: none does */
 	int silent;	  /* the wanted one (or the last) printed nothing */
 	int peeked;	  /* what the one that runs has printed was printed */
-	uint32_t done;	  /* with --all: the last attempt that was done; 0: none */
+	const char *bad;  /* with --all: what is wrong with the result, or NULL */
 	struct stream {
 		struct js_buf path;
 		int64_t at, len;
@@ -75,13 +75,23 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 {
 	struct search *s = ctx;
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
-	int wanted = all ? i->outcome == JOBSTACK_DONE : s->attempt == 0 || i->attempt == s->attempt;
+	int wanted = all ? 0 : s->attempt == 0 || i->attempt == s->attempt;
 
 	if (s->name.len == 0) {
 		js_buf_printf(&s->name, "entry %" PRIu64 " (", i->entry);
 		show_safe(&s->name, i->datapath.data, i->datapath.len);
 		js_buf_char(&s->name, ')');
 	}
+	if (all &&
+	    i->outcome == JOBSTACK_DONE) { /* an earlier result is none any more, even if this one was not kept */
+		s->chosen = 0;
+		s->silent = 0;
+		wanted = only_err || i->log_out == 0 || (i->log != NULL && i->log_at >= 0);
+	}
+	if (all)
+		s->bad = wanted			  ? NULL
+			 : s->chosen || s->silent ? "was requeued after this result"
+						  : "has no result: it is not done, or what it printed was not kept";
 	if (i->attempt == 0)
 		return 0;
 	if (i->outcome < 0)
@@ -89,13 +99,7 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 	s->last = i->attempt;
 	if (!wanted || i->outcome < 0)
 		return 0;
-	if (all) { /* never the output of an attempt before it, and nothing of an output that was not kept */
-		s->done = i->attempt;
-		s->chosen = 0;
-	}
 	s->silent = i->log_out == 0 && i->log_err <= 0;
-	if (all && !only_err && i->log_out != 0 && (i->log == NULL || i->log_at < 0))
-		return 0;
 	if (((i->log == NULL || i->log_at < 0) && (i->err_log == NULL || i->err_at < 0)) || n_out + n_err == 0) {
 		if (i->err_tail.len == 0)
 			return 0;
@@ -417,22 +421,12 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 	return status == 0 ? 0 : cli_fail(cli);
 }
 
-/* With --all: returns what is wrong with the result of an entry, or NULL. */
-static const char *result_trouble(const struct search *s)
-{
-	return s->done == 0		      ? "has no attempt that was done"
-	       : s->chosen == 0 && !s->silent ? "printed what was not kept"
-	       : s->done != s->last	      ? "was requeued: this is what it printed before"
-					      : NULL;
-}
-
 /* Prints the output of one entry: of the attempt that was chosen, or, if none has output yet and only this entry was
  * asked for, of the one that runs. */
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
 	const int one_word = cli->words_n == 1 && !has_selection();
-	const char *bad = NULL;
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
 	if (status == 0 && (s->out.path.failed || s->err.path.failed || s->name.failed || s->node.failed ||
@@ -442,8 +436,8 @@ static int print_entry(struct cli *cli, uint64_t entry)
 		status = cli_fail(cli);
 	else if (s->running && (follow || (s->chosen == 0 && attempt == 0 && one_word)))
 		status = follow_attempt(cli, entry, s);
-	if (status == 0 && all && (bad = result_trouble(s)) != NULL)
-		cli_tell(cli, "%s %s", s->name.data, bad);
+	if (status == 0 && s->bad != NULL)
+		cli_tell(cli, "%s %s", s->name.data, s->bad);
 	else if (status == 0 && !all && s->chosen == 0)
 		status = explain_no_output(cli, s, entry);
 	if (status == 0 && s->chosen != 0) {
@@ -461,7 +455,7 @@ static int print_entry(struct cli *cli, uint64_t entry)
 	js_buf_free(&s->node);
 	js_buf_free(&s->tail);
 	js_buf_free(&s->head);
-	return status == 0 && bad != NULL ? CLI_NO : status;
+	return status == 0 && s->bad != NULL ? CLI_NO : status;
 }
 
 /* Starts a pager as git does: $JOBSTACK_PAGER, $PAGER, or less, which ends by itself if all fits the screen.  Standard
@@ -497,29 +491,15 @@ static void end_pager(void)
 	(void)pclose(shown.pager);
 }
 
-/* With --all: says that results are missing for which no entry stands, or that others will follow.  The exit status. */
-static int check_stack(struct cli *cli)
-{
-	struct jobstack_status s;
-
-	if (!all)
-		return CLI_YES;
-	if (cli_read_status(cli, &s) != 0)
-		return cli_fail(cli);
-	if (figures_stack_left(&s) + s.pruned == 0)
-		return CLI_YES;
-	cli_tell(cli, "these are not all results: of the stack \"%s\" %" PRIu64 " left and %" PRIu64 " pruned",
-		 cli->stack, figures_stack_left(&s), s.pruned);
-	return CLI_NO;
-}
-
 /* The entries are gathered before anything is printed: whether there are several decides about the lines above their
  * output. */
 static int print_logs(struct cli *cli)
 {
 	struct cli_numbers c = {0};
-	int status = cli_filter_entries(cli, &filter, 0), one;
+	struct jobstack_status s;
+	int status = cli_read_status(cli, &s), one;
 
+	JS_THEN(status, cli_filter_entries(cli, &filter, 0));
 	if (status == 0 && (has_selection() || filter.f.limit > 0)) /* in the order of the list */
 		status = cli_numbers_list(cli, &filter.f, &c);
 	else
@@ -537,9 +517,14 @@ static int print_logs(struct cli *cli)
 	shown.heads = !follow && !cli->quiet && (c.n > 1 || shown.terminal);
 	shown.err =
 		only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO; /* with a pager, or where both are read */
-	for (size_t i = 0; i <= c.n && (i == 0 || status < CLI_NODB); i++) {
-		one = i == c.n ? check_stack(cli) : i > 0 && c.at[i] == c.at[i - 1] ? 0 : print_entry(cli, c.at[i]);
+	for (size_t i = 0; i < c.n && (i == 0 || status < CLI_NODB); i++) {
+		one = all && i > 0 && c.at[i] == c.at[i - 1] ? 0 : print_entry(cli, c.at[i]);
 		status = one > status ? one : status;
+	}
+	if (all && status < CLI_NODB && figures_stack_left(&s) + s.pruned > 0) { /* for these no entry was named */
+		cli_tell(cli, "not all results: of the stack \"%s\" %" PRIu64 " %s not finished, %" PRIu64 " pruned",
+			 cli->stack, figures_stack_left(&s), show_are(figures_stack_left(&s)), s.pruned);
+		status = CLI_NO;
 	}
 	end_pager();
 	if (shown.pager != NULL && status == CLI_BUG)
@@ -549,13 +534,11 @@ static int print_logs(struct cli *cli)
 }
 
 static const char about[] =
-	"Prints the output of entries, which are named (by number or datapath) or selected as by `jobstack list`; else "
-	"of "
-	"all\ndead ones: standard output to standard output, then standard error to standard error. If the log files "
-	"can't "
-	"be read\non this host, it prints the end of a failed attempt's standard error from the database, and ends "
-	"with 1. "
-	"Of an entry\nthat is running it prints what there is. On a terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
+	"Prints the output of entries, which are named (by number or datapath) or selected as by `jobstack list`, else "
+	"of all\ndead ones: standard output to standard output, then standard error to standard error. If the log "
+	"files can't be read\non this host, it prints the end of a failed attempt's standard error from the database, "
+	"and ends with 1. Of an entry\nthat is running it prints what there is. On a terminal it uses "
+	"$JOBSTACK_PAGER, $PAGER or less.";
 static const char notes[] =
 	"  jobstack logs -s mystack 17\n  jobstack logs -s mystack -f 17\n  jobstack logs -s mystack -t dead --stderr\n"
 	"  jobstack logs -s mystack 'day 1.nc' --attempt 1\n  jobstack logs -s mystack --stdout --all -q >results.txt";
