@@ -426,11 +426,13 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
+	struct js_buf *const text[] = {&s->out.path, &s->err.path, &s->name, &s->node, &s->tail, &s->head};
 	const int one_word = cli->words_n == 1 && !has_selection();
-	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
+	int failed = 0, status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
-	if (status == 0 && (s->out.path.failed || s->err.path.failed || s->name.failed || s->node.failed ||
-			    s->tail.failed || s->head.failed))
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		failed |= text[i]->failed;
+	if (status == 0 && failed)
 		status = js_error_memory(&cli->error);
 	if (status != 0)
 		status = cli_fail(cli);
@@ -449,12 +451,8 @@ static int print_entry(struct cli *cli, uint64_t entry)
 			cli_say(cli, "%s", s->head.data + 4); /* without the arrow */
 	}
 	js_error_clear(&cli->error);
-	js_buf_free(&s->out.path);
-	js_buf_free(&s->err.path);
-	js_buf_free(&s->name);
-	js_buf_free(&s->node);
-	js_buf_free(&s->tail);
-	js_buf_free(&s->head);
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		js_buf_free(text[i]);
 	return status == 0 && s->bad != NULL ? CLI_NO : status;
 }
 
@@ -510,7 +508,8 @@ static int print_logs(struct cli *cli)
 		status = cli_fail(cli);
 	if (status == 0 && c.n == 0) {
 		cli_say(cli, "no entry of the stack \"%s\" %s", cli->stack,
-			only_dead ? "is dead: --all prints what those printed that are done" : "matches these options");
+			only_dead ? "is dead; --all prints the output of those that are done"
+				  : "matches these options");
 		status = CLI_NO;
 	} else if (status == 0 && !follow)
 		begin_pager();
@@ -519,11 +518,12 @@ static int print_logs(struct cli *cli)
 		only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO; /* with a pager, or where both are read */
 	for (size_t i = 0; i < c.n && (i == 0 || status < CLI_NODB); i++) {
 		one = all && i > 0 && c.at[i] == c.at[i - 1] ? 0 : print_entry(cli, c.at[i]);
+		one = all && one == CLI_USAGE ? CLI_NO : one; /* a log that is not there */
 		status = one > status ? one : status;
 	}
 	if (all && status < CLI_NODB && figures_stack_left(&s) + s.pruned > 0) { /* for these no entry was named */
-		cli_tell(cli, "not all results: of the stack \"%s\" %" PRIu64 " %s not finished, %" PRIu64 " pruned",
-			 cli->stack, figures_stack_left(&s), show_are(figures_stack_left(&s)), s.pruned);
+		cli_tell(cli, "results are missing: not finished %" PRIu64 ", pruned %" PRIu64 " of the stack \"%s\"",
+			 figures_stack_left(&s), s.pruned, cli->stack);
 		status = CLI_NO;
 	}
 	end_pager();

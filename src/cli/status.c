@@ -320,10 +320,9 @@ static const char about[] = "Shows how many entries are ready, running, done and
 			    "for one stack also the live\nworkers, what fails, and what has run longest (`jobstack "
 			    "list -t running` lists all running entries).";
 static const char notes[] =
-	"pushed = ready + waiting + held + claimed + running + done + dead + cancelled + moved + pruned.\nwaiting: "
-	"for a "
-	"retry; held: by a push --atomic that has not ended; claimed: a worker will start it next;\ndead: has used up "
-	"its attempts, see `jobstack list -t dead`; moved: by `requeue --to`; pruned: done, and removed\nfrom the "
+	"pushed = ready + waiting + held + claimed + running + done + dead + cancelled + moved + pruned.\nwaiting: for "
+	"a retry; held: by a push --atomic that has not ended; claimed: a worker will start it next;\ndead: has used "
+	"up its attempts, see `jobstack list -t dead`; moved: by `requeue --to`; pruned: done, and removed\nfrom the "
 	"history. The rate is that of the last minutes. The end is estimated as a range, which gets narrower as\nmore "
 	"entries end. Colours appear only on a terminal, and not if NO_COLOR is set in the environment.\n\n  jobstack "
 	"status mystack -w 5\n  jobstack status mystack --why";

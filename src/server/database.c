@@ -159,8 +159,7 @@ static int refuse_used(struct database *p, int replace)
 		return cli_fail(p->cli);
 	if (status > 0 && (!p->schema || p->unread))
 		cli_tell(p->cli,
-			 "the database %s has tables, but no stacks that this program can read: --replace deletes "
-			 "those that have names of jobstack's",
+			 "the database %s has stacks that this program can't read: --replace deletes jobstack's tables",
 			 p->database);
 	else if (status > 0)
 		cli_tell(p->cli, "the database %s has %" PRIu64 " stack%s: --replace deletes what it has", p->database,
@@ -234,9 +233,7 @@ static int back_up_replaced(struct database *p, struct server *s, const char *fi
 	if (stat(kept, &had) == 0 && stat(file, &given) == 0 && had.st_dev == given.st_dev &&
 	    had.st_ino == given.st_ino)
 		status = js_error_set(error, JOBSTACK_ECONFLICT,
-				      "the restore writes what the database has to %s: give that file another name "
-				      "first, and restore it from there",
-				      file);
+				      "rename %s first: the restore saves the present database there", file);
 	else
 		status = js_backup_write(&p->backup, kept, error);
 	if (status != 0) {
@@ -357,7 +354,7 @@ static int fill_other(struct database *from, struct database *to, const char *ke
 	if (set_aside(from, JS_ASIDE_MOVING, 0) == 0)
 		cli_tell(from->cli, "not moved: the old database is still in use");
 	else
-		cli_tell(from->cli, "not moved: the old database refuses until this command is repeated (%s)",
+		cli_tell(from->cli, "not moved: the old database refuses everybody until this command is repeated (%s)",
 			 from->cli->error.text);
 	return status;
 }
@@ -384,7 +381,8 @@ int verb_move(struct server *s)
 		jobstack_describe(cli->handle, here, sizeof(here));
 		jobstack_describe(other.handle, there, sizeof(there));
 		if (strcmp(here, there) == 0)
-			status = cli_usage(cli, "%s names the server that is to be moved", file);
+			status = cli_usage(cli, "%s is the option file of the old server: name that of the new one",
+					   file);
 		else if ((from.why == JS_ASIDE_MOVING && set_aside(&from, JS_ASIDE_MOVING, 0) != 0) ||
 			 read_ledger(&from) != 0)
 			status = cli_fail(cli);

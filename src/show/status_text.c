@@ -352,8 +352,8 @@ static void add_main_lines(const struct figures_snapshot *l, const struct show_p
 	add_pace_line(page, &l->seen[0].pace);
 	if (missing_us >= 0 && !l->idle.alone)
 		js_buf_printf(page->out,
-			      "no worker has been connected for %s: has its node or its job ended?\n"
-			      "`jobstack recover -s %s` looks, and puts the entries of dead workers back\n",
+			      "no worker has been connected for %s: its node or its job may have ended\n"
+			      "`jobstack recover -s %s` checks, and requeues the entries of dead workers\n",
 			      show_rough(missing_us).text, l->seen[0].stack.name);
 	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job_us >= 0)) {
 		struct js_buf text = {0};

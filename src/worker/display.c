@@ -159,7 +159,7 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 	if (f->running > 0 && f->sight.idle.waiting > 0) /* else the second line says it */
 		js_buf_printf(out, ", %" PRIu64 " to retry", f->sight.idle.waiting);
 	if (rate > 0)
-		js_buf_printf(out, ", %s", show_rate(rate, " files").text);
+		js_buf_printf(out, ", %s", show_rate(rate, d->config->commands ? " commands" : " files").text);
 	/* What is left has begun and takes longer than the others did: nobody knows how long.  If nothing can run now,
 	 * the second line says what it waits for. */
 	if (left > 0 && f->sight.idle.pushers == 0 && f->running + f->sight.idle.ready > 0 &&
@@ -216,17 +216,18 @@ void display_announce(struct display *d)
 {
 	const struct sight *sight = &d->box->sight;
 	uint64_t left = sight->all - sight->idle.done - sight->idle.dead;
+	const char *what = d->config->commands ? "command" : "file";
 
 	if (d->config->quiet)
 		return;
 	if (left == 0)
 		speaker_say("stack \"%s\": nothing is left to do", d->config->stack);
 	else if (left == sight->all)
-		speaker_say("stack \"%s\": %" PRIu64 " file%s%s, %zu at a time", d->config->stack, left,
+		speaker_say("stack \"%s\": %" PRIu64 " %s%s%s, %zu at a time", d->config->stack, left, what,
 			    show_plural(left), sight->idle.pushers > 0 ? " so far" : "", d->box->slots_n);
 	else
-		speaker_say("stack \"%s\": %" PRIu64 " of %" PRIu64 " files %s left, %zu at a time", d->config->stack,
-			    left, sight->all, show_are(left), d->box->slots_n);
+		speaker_say("stack \"%s\": %" PRIu64 " of %" PRIu64 " %ss %s left, %zu at a time", d->config->stack,
+			    left, sight->all, what, show_are(left), d->box->slots_n);
 }
 
 /* Failures for good are shown while they happen, or, without the display, the first few in the summary.  Of failures

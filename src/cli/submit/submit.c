@@ -288,7 +288,7 @@ static int check_database(struct submit *s)
 			      file[0] != '\0' ? file : "~/.my.cnf");
 	cli_tell(s->cli,
 		 "%sonly this host can reach the database at %s, and the job may run on other hosts (%s): %s, and "
-		 "submit again (--force submits all the same)",
+		 "submit again; --force submits it anyway",
 		 s->force || s->dry_run ? "warning: " : "not submitted: ", where, node,
 		 remedy.data != NULL ? remedy.data : "");
 	js_buf_free(&option);
