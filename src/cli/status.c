@@ -44,7 +44,7 @@ static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 
 	if (cli->stacks_n < 2) {
 		JS_TRY(figures_snapshot_read(cli->handle, cli->stack_given ? cli->stack : NULL, l, &cli->error));
-		if (!cli->stack_given && !cli->json)
+		if (!cli->stack_given && !cli->json && !request.why)
 			figures_snapshot_sort(l);
 		if (l->idle.alone && !request.why)
 			cli_idle_ask(cli, l->seen[0].stack.name, &l->idle);

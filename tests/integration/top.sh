@@ -62,10 +62,16 @@ check 'no such stack' fails_with 2 in_pty --out none -- jobstack top arsi
 check 'its program was not built' eval 'cp "$(command -v jobstack)" . && fails_with 2 in_pty --out none -- ./jobstack top && grep -q libncurses-dev none'
 
 on_screen jobstack top
-sees 'all stacks' $'^all stacks\n.*STACK.*\nairs .*\nlong .*'
-check 'the first is chosen' wait_for 10 chosen '^.*airs'
+sees 'all stacks, the one that works first' $'^all stacks\n.*STACK.*\nlong .*\nairs .*'
+check 'the first is chosen' wait_for 10 chosen '^.*long'
 keys j
-check 'a key chooses the next' wait_for 10 chosen '^.*long'
+check 'a key chooses the next' wait_for 10 chosen '^.*airs'
+jobstack push -q -s airs /d/late >/dev/null
+jobstack pause -q -s long
+sees '... which stays chosen' $'\nlong .*paused'
+check '... wherever it stands' wait_for 10 chosen '^.*airs'
+jobstack resume -q -s long
+jobstack cancel -q -s airs 8
 keys / A I R Enter
 sees '/ leaves lines with a text' $'only lines with: AIR\n.*STACK.*\nairs .*\n\n'
 keys Enter
