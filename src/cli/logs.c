@@ -239,18 +239,15 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 				   s->attempt);
 		return cli_fail(cli);
 	}
-	if (s->silent) {
-		cli_say(cli, "entry %" PRIu64 " printed nothing", entry);
-		return CLI_YES;
-	}
-	if (s->running)
+	if (s->running && !s->silent)
 		cli_say(cli, "entry %" PRIu64 " is running: `jobstack logs -s %s -f %" PRIu64 "` follows its output",
 			entry, cli->stack, entry);
 	else
-		cli_say(cli,
-			s->last == 0 ? "entry %" PRIu64 " has not run yet" : "no output of entry %" PRIu64 " was kept",
-			entry);
-	return s->peeked ? CLI_YES : CLI_NO;
+		cli_say(cli, "%s %s", s->name.data,
+			s->silent      ? "printed nothing"
+			: s->last == 0 ? "has not run yet"
+				       : "printed what was not kept");
+	return s->silent || s->peeked ? CLI_YES : CLI_NO;
 }
 
 static struct cli_filter filter = CLI_FILTER_INIT;

@@ -117,7 +117,7 @@ static void line_reasons(const struct reasons *r)
 		return;
 	if (s->running > 0)
 		add_reason(r, "last", "`jobstack status -s {stack}` shows the workers",
-			   "nothing is queued; still running: %" PRIu64, s->running);
+			   "nothing is queued, and %" PRIu64 " still run%s", s->running, s->running == 1 ? "s" : "");
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished",
 			   s->dead > 0 ? JS_REMEDY_DEAD : "`jobstack push -s {stack}` adds entries",

@@ -159,7 +159,8 @@ static int refuse_used(struct database *p, int replace)
 		return cli_fail(p->cli);
 	if (status > 0 && (!p->schema || p->unread))
 		cli_tell(p->cli,
-			 "the database %s has stacks that this program can't read: --replace deletes jobstack's tables",
+			 "the database %s has tables, but no stacks that can be read: --replace deletes jobstack's "
+			 "tables",
 			 p->database);
 	else if (status > 0)
 		cli_tell(p->cli, "the database %s has %" PRIu64 " stack%s: --replace deletes what it has", p->database,
@@ -428,27 +429,25 @@ static int count_stacks(struct server *s, char *has, size_t size)
  * the process, keeps everybody from starting it meanwhile. */
 static int ask_and_rename(struct server *s, const char *gone)
 {
-	char file[JS_LAYOUT_PATH], has[80] = "its stacks could not be counted";
+	static char file[JS_LAYOUT_PATH]; /* the clients' own may name another server */
+	char has[80] = "its stacks could not be counted";
 	struct chain chain;
 
 	chain_read(s->layout.dir, &chain);
-	js_layout_join(file, s->layout.dir, "remove.cnf"); /* the clients' own may name another server */
+	js_layout_join(file, s->layout.dir, "remove.cnf");
 	s->client_file = s->cli.defaults_file = file;
 	if (js_layout_lock(&s->layout, &s->cli) < 0 || server_look(s) != 0)
 		return server_fail(s);
-	if (chain.jobs[0] != '\0' || (s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED))
-		(void)js_error_set(&s->cli.error, JOBSTACK_ECONFLICT,
-				   "the server runs: `jobstack server stop --data "
-				   "'%s'` first",
-				   s->layout.dir);
-	else {
-		JS_TRY(count_stacks(s, has, sizeof(has)));
-		JS_TRY(cli_confirm(&s->cli, "delete %s (%.1f MB; %s)", s->layout.dir,
-				   (double)js_layout_size(s->layout.dir) / 1048576.0, has));
-		if (cli_stop == 0 && rename(s->layout.dir, gone) == 0)
-			return 0;
-		(void)js_error_file(&s->cli.error, "%s can't be renamed to %s", s->layout.dir, gone);
+	if (chain.jobs[0] != '\0' || (s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED)) {
+		cli_tell(&s->cli, "the server runs: `jobstack server stop --data '%s'` first", s->layout.dir);
+		return CLI_NO;
 	}
+	JS_TRY(count_stacks(s, has, sizeof(has)));
+	JS_TRY(cli_confirm(&s->cli, "delete %s (%.1f MB; %s)", s->layout.dir,
+			   (double)js_layout_size(s->layout.dir) / 1048576.0, has));
+	if (cli_stop == 0 && rename(s->layout.dir, gone) == 0)
+		return 0;
+	(void)js_error_file(&s->cli.error, "%s was not renamed to %s", s->layout.dir, gone);
 	return server_fail(s);
 }
 

@@ -199,7 +199,7 @@ unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_
 check 'nothing is ready: waiting' says 1 'nothing is ready: a: 1 is waiting for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
 push fin /1
 jobstack pop -q -s fin >/dev/null
-check '... running' says 1 'the last 1 is running: .jobstack status -s fin. shows the workers' jobstack pop -s fin
+check '... running' says 1 'nothing is queued, and 1 still runs: .jobstack status -s fin. shows the workers' jobstack pop -s fin
 jobstack close -s fin 1
 check '... finished' says 1 'nothing is ready: fin: no entry is left: 1 of 1 is done: .jobstack push -s fin. adds entries' jobstack pop -s fin
 check '... with nothing on standard output' prints 1 '' jobstack pop -s fin

@@ -204,10 +204,10 @@ check "which is kept" not test "$(kept_port)" = "$port"
 check "the client file says so" grep -qx "port=$(kept_port)" "$CNF"
 gives 0 server a stop
 check "another address" gives 0 server a start --bind 127.0.0.2
-check "with another server's client file: said" both 0 "named another server" \
+check "with another server's client file: said" both 0 "now names this server, not" \
 	"$JOBSTACK" server start --data "$T/b" --client-file "$CNF"
-check "a start takes it back" both 0 "named another server" server a start
-check "which is told once" not both 0 "named another server" server a start
+check "a start takes it back" both 0 "now names this server, not" server a start
+check "which is told once" not both 0 "now names this server, not" server a start
 check "is what clients are told" grep -qx "host=127.0.0.2" "$CNF"
 check "the certificate is good for that address" gives 0 sql "$CNF" "SELECT k FROM kept"
 check "and of the same CA" test "$(sha256sum <"$T/a/tls/ca.pem")" = "$before"

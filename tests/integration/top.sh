@@ -66,12 +66,10 @@ sees 'all stacks, the one that works first' $'^all stacks\n.*STACK.*\nlong .*\na
 check 'the first is chosen' wait_for 10 chosen '^.*long'
 keys j
 check 'a key chooses the next' wait_for 10 chosen '^.*airs'
-jobstack push -q -s airs /d/late >/dev/null
-jobstack pause -q -s long
-sees '... which stays chosen' $'\nlong .*paused'
-check '... wherever it stands' wait_for 10 chosen '^.*airs'
-jobstack resume -q -s long
-jobstack cancel -q -s airs 8
+jobstack push -q -s newer /1 >/dev/null
+sees '... which moves down' $'\nlong .*\nnewer .*\nairs .*'
+check '... and stays chosen' wait_for 10 chosen '^.*airs'
+jobstack drop -q --yes -s newer
 keys / A I R Enter
 sees '/ leaves lines with a text' $'only lines with: AIR\n.*STACK.*\nairs .*\n\n'
 keys Enter
@@ -104,7 +102,7 @@ keys q
 sees 'q goes back' $'^airs\n'
 keys Escape
 sees 'so does Esc' $'^all stacks\n.*airs'
-keys j p
+keys k p
 sees 'p pauses' 'the stack "long" is paused now'
 check '... the stack that is chosen' state_is long '1 0'
 keys u
