@@ -39,8 +39,8 @@ struct figures_snapshot {
 	struct figures_seen *seen;
 	size_t n, capacity;
 	size_t recent; /* by figures_snapshot_sort */
-	int alarming; /* something is dead or unfinished */
-	int memory;   /* ran out */
+	int alarming;  /* something is dead or unfinished */
+	int memory;    /* ran out */
 	/* of one stack: */
 	struct jobstack_worker_row *worker; /* with copies of their texts */
 	size_t worker_n, worker_capacity;

@@ -266,7 +266,8 @@ struct status_call {
 
 /* The newest row of an index on (stack_id, ended): when the last worker, or the last push, has ended. */
 #define LAST_END(table)                                                                                                \
-	"COALESCE((SELECT k.ended FROM " table " k WHERE k.stack_id=s.stack_id ORDER BY k.ended DESC LIMIT 1),s.created)"
+	"COALESCE((SELECT k.ended FROM " table                                                                         \
+	" k WHERE k.stack_id=s.stack_id ORDER BY k.ended DESC LIMIT 1),s.created)"
 
 /* Of a stack s, its spans p, claims c and live workers w.  slot_us, which comes before these, is the time that the
  * slots of workers with entries have had: `ended` divided by it is the rate of a slot. */

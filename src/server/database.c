@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "figures/stack.h"
 #include "server/backup.h"
 #include "server/chain.h"
 #include "server/config.h"
@@ -66,7 +65,7 @@ static int add_ledger_line(void *ctx, const struct jobstack_status *s)
 		      s->cancelled, s->moved, s->pruned);
 	p->stacks++;
 	p->entries += s->pushed;
-	p->left += figures_stack_left(s);
+	p->left += s->ready + s->waiting + s->held + s->running;
 	p->alive += s->workers - s->silent + s->pushers;
 	return 0;
 }

@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 
-/* Appends a table of the first N stacks; a line that counts the others and says HOW to see them; or one stack in detail,
- * with NOTES (lines) between its failures and its workers. */
+/* Appends a table of the first N stacks; a line that counts the others and says HOW to see them; or one stack in
+ * detail, with NOTES (lines) between its failures and its workers. */
 void show_status_table(const struct figures_snapshot *snapshot, size_t n, const struct show_page *page);
 void show_status_more(const struct figures_snapshot *snapshot, size_t n, const char *how, struct js_buf *out);
 void show_status_detail(const struct figures_snapshot *snapshot, const char *notes, const struct show_page *page);
