@@ -62,10 +62,10 @@ static int ask_about_all(struct cli *cli)
 			      i > 0 ? "," : "", cli->stack, SHOW_ENTRIES(s.pushed), s.done, s.dead,
 			      figures_stack_left(&s) + s.cancelled);
 	}
-	cli->stack = cli->stacks[0];
 	if (status == 0 && list.failed)
 		status = js_error_memory(&cli->error);
 	status = status != 0 ? cli_fail(cli) : cli_confirm(cli, "remove%s, and their history", list.data);
+	cli->stack = cli->stacks[0];
 	js_buf_free(&list);
 	return status;
 }

@@ -246,7 +246,7 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 		cli_say(cli, "%s %s", s->name.data,
 			s->silent      ? "printed nothing"
 			: s->last == 0 ? "has not run yet"
-				       : "printed what was not kept");
+				       : "has no output that was kept");
 	return s->silent || s->peeked ? CLI_YES : CLI_NO;
 }
 

@@ -98,7 +98,7 @@ check 'no command, but what others call it' says 2 'did you mean .jobstack drop.
 check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill -s NAME ENTRY. ends one.*jobstack cancel -s NAME --all. gives up all.*scancel or kill ends workers' jobstack abort
 jobstack push -q -s one /x
 jobstack push -q -s two /x
-check 'drop of several, and one is missing: none goes' says 2 'there is no stack "three"' jobstack drop one two three --yes
+check 'drop of several, and one is missing: none goes' says 2 'there is no stack "twos": did you mean "two"' jobstack drop one twos --yes
 check '... all, after one question that names them' eval '"$JOBSTACK_SOURCE/tests/support/in-pty" --out asked expect="y/N" send="n
 " -- jobstack drop two one; grep -q "remove the stack \"two\" with its 1 entry .*, the stack \"one\" with its 1 entry .*, and their history. .y/N. n" asked'
 is '... status of several' "$(jobstack status -s one two --stack one --json | jq -r .stack)" $'one\ntwo'
