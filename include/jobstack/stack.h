@@ -81,6 +81,7 @@ struct jobstack_status {
 	uint64_t silent;	/* workers without a heartbeat for longer than their lease */
 	uint64_t ended;		/* how many ended entries `rate` was computed from */
 	uint64_t strict_order;	/* of the policy */
+	int64_t idle_us;	/* time since the last worker or push ended; 0: there is one now */
 };
 
 /* Returns 0 to go on.  Any other value ends the listing, which then returns JOBSTACK_ESTOPPED. */

@@ -190,18 +190,19 @@ int js_num_size(const char *text, uint64_t *bytes)
 
 void js_num_duration_text(int64_t us, char *text, size_t size)
 {
-	int64_t s = us / JS_SECOND_US;
+	/* each is rounded to the smallest unit that is shown; what rounds up to the next limit is shown as that */
+	const int64_t s = (us + JS_SECOND_US / 2) / JS_SECOND_US, min = (s + 30) / 60, h = (s + 1800) / 3600;
 
 	if (us < 0)
 		(void)snprintf(text, size, "?");
-	else if (us < 10 * JS_SECOND_US)
+	else if (us < 10 * JS_SECOND_US - JS_SECOND_US / 20)
 		(void)snprintf(text, size, "%.1f s", (double)us / 1e6);
 	else if (s < 120)
 		(void)snprintf(text, size, "%" PRId64 " s", s);
 	else if (s < 7200)
 		(void)snprintf(text, size, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
-	else if (s < 2 * 86400)
-		(void)snprintf(text, size, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
+	else if (min < 2 * 1440)
+		(void)snprintf(text, size, "%" PRId64 " h %" PRId64 " min", min / 60, min % 60);
 	else
-		(void)snprintf(text, size, "%" PRId64 " d %" PRId64 " h", s / 86400, s / 3600 % 24);
+		(void)snprintf(text, size, "%" PRId64 " d %" PRId64 " h", h / 24, h % 24);
 }

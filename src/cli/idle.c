@@ -67,8 +67,7 @@ void cli_idle_next(const char *stack, const struct figures_idle *i, struct js_bu
 	else
 		js_buf_printf(out,
 			      "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s --workers N -- "
-			      "COMMAND {}` "
-			      "starts many as Slurm jobs",
+			      "COMMAND {}` starts many as Slurm jobs",
 			      stack, stack);
 	js_buf_free(&again);
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "cli/filter.h"
 #include "cli/item.h"
 #include "cli/worker.h"
@@ -15,6 +16,7 @@
 #include "proc/proc.h"
 #include "exec/excerpt.h"
 #include "exec/tree.h"
+#include "figures/stack.h"
 #include "show/term.h"
 #include "show/text.h"
 #include "show/words.h"
@@ -40,12 +42,17 @@ struct search {
 	uint64_t running; /* the worker of the one that runs; 0: none does */
 	int silent;	  /* the wanted one (or the last) printed nothing */
 	int peeked;	  /* what the one that runs has printed was printed */
+	const char *bad;  /* with --all: what is wrong with the result, or NULL */
 	struct stream {
 		struct js_buf path;
 		int64_t at, len;
 	} out, err;
-	struct js_buf node, tail, head; /* head: which entry it is, for a person */
+	struct js_buf name, node, tail, head; /* which entry it is; head: and how it ended, for a person */
 };
+
+static uint64_t attempt;
+static int only_out, only_err, follow, all;
+static int only_dead; /* no entries were named or selected */
 
 /* Notes where a stream is: in which file, from where on, and how long.  A relative path is relative to the worker's
  * directory. */
@@ -61,15 +68,30 @@ static void note_stream(struct stream *to, const struct jobstack_item *i, const 
 	js_buf_str(&to->path, log);
 }
 
-/* Called for each attempt in order; keeps the one that was asked for, else the last one that has output.  In a worker's
- * packed log stdout comes first, and stderr follows it, unless that has a file of its own.  What was printed elsewhere
- * (--output=-) has left only the end of stderr in the database. */
+/* Called for each attempt in order; keeps the one that was asked for, with --all the last one that was done, else the
+ * last one that has output.  In a worker's packed log stdout comes first, and stderr follows it, unless that has a file
+ * of its own.  What was printed elsewhere (--output=-) has left only the end of stderr in the database. */
 static int note_output(void *ctx, const struct jobstack_item *i)
 {
 	struct search *s = ctx;
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
-	int wanted = s->attempt == 0 || i->attempt == s->attempt;
+	int wanted = all ? 0 : s->attempt == 0 || i->attempt == s->attempt;
 
+	if (s->name.len == 0) {
+		js_buf_printf(&s->name, "entry %" PRIu64 " (", i->entry);
+		show_safe(&s->name, i->datapath.data, i->datapath.len);
+		js_buf_char(&s->name, ')');
+	}
+	if (all &&
+	    i->outcome == JOBSTACK_DONE) { /* an earlier result is none any more, even if this one was not kept */
+		s->chosen = 0;
+		s->silent = 0;
+		wanted = only_err || i->log_out == 0 || (i->log != NULL && i->log_at >= 0);
+	}
+	if (all)
+		s->bad = wanted			  ? NULL
+			 : s->chosen || s->silent ? "was requeued after this result"
+						  : "has no result: it is not done, or what it printed was not kept";
 	if (i->attempt == 0)
 		return 0;
 	if (i->outcome < 0)
@@ -100,32 +122,50 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 	return 0;
 }
 
-/* Prints one stream.  0; 1 with cli->error: it can't be read; 2: it can't be written. */
+/* Returns whether a stream is there to its end, without the line that stands for a middle that was left out.  The
+ * blocks overlap, so that this line is whole in one of them. */
+static int is_whole(const struct js_kept *k)
+{
+	static const char mark[] = " bytes left out]\n";
+	static char block[65536 + sizeof(mark)];
+	ssize_t want, n = 0;
+
+	for (int64_t left = k->head; left > 0 && n >= 0; left -= 65536) {
+		want = left < (int64_t)sizeof(block) ? (ssize_t)left : (ssize_t)sizeof(block);
+		n = pread(k->fd, block, (size_t)want, (off_t)(k->head_at + k->head - left));
+		n = n < want || memmem(block, (size_t)n, mark, sizeof(mark) - 1) != NULL ? -1 : n;
+	}
+	return n >= 0;
+}
+
+/* Prints one stream, with --all only if it is complete.  0; 1 with cli->error: it can't be read; 2: it can't be
+ * written. */
 static int print_stream(struct cli *cli, const struct search *s, const struct stream *from, int to)
 {
-	struct js_kept all = {.head_at = from->at, .head = from->len};
+	struct js_kept kept = {.head_at = from->at, .head = from->len};
 	struct stat st;
 	int got;
 
 	if (from->len == 0)
 		return 0;
 	/* the path comes from the database: opening a FIFO may block, and opening a device may have side effects */
-	all.fd = stat(from->path.data, &st) == 0 && !S_ISREG(st.st_mode)
-			 ? (errno = EINVAL, -1)
-			 : open(from->path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (all.fd < 0) {
-		(void)js_error_file(&cli->error, "can't read the output of attempt %" PRIu32 " in %s, written on %s",
-				    s->chosen, from->path.data, s->node.data);
+	kept.fd = stat(from->path.data, &st) == 0 && !S_ISREG(st.st_mode)
+			  ? (errno = EINVAL, -1)
+			  : open(from->path.data, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (kept.fd < 0) {
+		(void)js_error_file(&cli->error,
+				    "can't read the output of attempt %" PRIu32 " of %s in %s, written on %s",
+				    s->chosen, s->name.data, from->path.data, s->node.data);
 		return 1;
 	}
-	got = js_kept_copy(&all, to, NULL);
+	got = all && !is_whole(&kept) ? 1 : js_kept_copy(&kept, to, NULL);
 	if (got == 1)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
-				   "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
-				   from->path.data, s->node.data, s->chosen);
+				   "%s, written on %s, has only a part of what attempt %" PRIu32 " of %s printed",
+				   from->path.data, s->node.data, s->chosen, s->name.data);
 	else if (got < 0 && errno != EPIPE)
 		cli_tell(cli, "can't write the output: %s", strerror(errno));
-	(void)close(all.fd);
+	(void)close(kept.fd);
 	return got < 0 ? 2 : got;
 }
 
@@ -178,7 +218,7 @@ static int print_head(struct cli *cli, const struct search *s)
 
 /* Prints both streams.  If they can't be read here, the end of stderr that the database has is better than nothing; but
  * the exit status says that it is not all. */
-static int print_output(struct cli *cli, const struct search *s, int only_out, int only_err)
+static int print_output(struct cli *cli, const struct search *s)
 {
 	int got = 0;
 
@@ -199,26 +239,24 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 				   s->attempt);
 		return cli_fail(cli);
 	}
-	if (s->silent) {
-		cli_say(cli, "entry %" PRIu64 " printed nothing", entry);
-		return CLI_YES;
-	}
-	if (s->running)
+	if (s->running && !s->silent)
 		cli_say(cli, "entry %" PRIu64 " is running: `jobstack logs -s %s -f %" PRIu64 "` follows its output",
 			entry, cli->stack, entry);
 	else
-		cli_say(cli,
-			s->last == 0 ? "entry %" PRIu64 " has not run yet" : "no output of entry %" PRIu64 " was kept",
-			entry);
-	return s->peeked ? CLI_YES : CLI_NO;
+		cli_say(cli, "%s %s", s->name.data,
+			s->silent      ? "printed nothing"
+			: s->last == 0 ? "has not run yet"
+				       : "has no output that was kept");
+	return s->silent || s->peeked ? CLI_YES : CLI_NO;
 }
 
-static uint64_t attempt;
-static int only_out, only_err, follow;
 static struct cli_filter filter = CLI_FILTER_INIT;
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	CLI_OPTS_FILTER(&filter, "all entries in these states: dead, done, failed, lost, ... or all"),
+	{0, "all", NULL,
+	 "of every entry the last attempt that was done, by number; an entry without its whole output is named",
+	 CLI_FLAG(&all)},
 	{0, "attempt", "N", "the attempt (default: the last one that has output)",
 	 CLI_NUMBER(&attempt, 1, UINT32_MAX, "a number from 1 on")},
 	{'f', "follow", NULL, "of an entry that is running: print its output as it comes, until it ends",
@@ -239,8 +277,9 @@ static int check_logs(struct cli *cli)
 		return cli_usage(cli, "--stdout and --stderr can't be used together: without them both are printed");
 	if (follow && (cli->words_n != 1 || has_selection() || attempt != 0))
 		return cli_usage(cli, "--follow takes one entry, by its number or datapath");
-	if (cli->words_n == 0 && !has_selection())
-		return cli_usage(cli, "name entries by number or datapath, or select them, as in -t dead");
+	only_dead = !all && cli->words_n == 0 && !has_selection();
+	if (all || only_dead)
+		JS_TRY(cli_filter_take(cli, &filter, 't', all ? "all" : "dead"));
 	return cli_filter_end(cli, &filter);
 }
 
@@ -384,33 +423,34 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
+	struct js_buf *const text[] = {&s->out.path, &s->err.path, &s->name, &s->node, &s->tail, &s->head};
 	const int one_word = cli->words_n == 1 && !has_selection();
-	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
+	int failed = 0, status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
-	if (status == 0 &&
-	    (s->out.path.failed || s->err.path.failed || s->node.failed || s->tail.failed || s->head.failed))
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		failed |= text[i]->failed;
+	if (status == 0 && failed)
 		status = js_error_memory(&cli->error);
 	if (status != 0)
 		status = cli_fail(cli);
 	else if (s->running && (follow || (s->chosen == 0 && attempt == 0 && one_word)))
 		status = follow_attempt(cli, entry, s);
-	if (status == 0 && s->chosen == 0)
+	if (status == 0 && s->bad != NULL)
+		cli_tell(cli, "%s %s", s->name.data, s->bad);
+	else if (status == 0 && !all && s->chosen == 0)
 		status = explain_no_output(cli, s, entry);
-	else if (status == 0) {
-		if (s->attempt == 0 && s->chosen != s->last)
+	if (status == 0 && s->chosen != 0) {
+		if (s->attempt == 0 && s->chosen != s->last && !all)
 			cli_say(cli, "this is attempt %" PRIu32 " of %" PRIu32, s->chosen, s->last);
 		status = print_head(cli, s);
-		JS_THEN(status, print_output(cli, s, only_out, only_err));
+		JS_THEN(status, print_output(cli, s));
 		if (follow)
 			cli_say(cli, "%s", s->head.data + 4); /* without the arrow */
 	}
 	js_error_clear(&cli->error);
-	js_buf_free(&s->out.path);
-	js_buf_free(&s->err.path);
-	js_buf_free(&s->node);
-	js_buf_free(&s->tail);
-	js_buf_free(&s->head);
-	return status;
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		js_buf_free(text[i]);
+	return status == 0 && s->bad != NULL ? CLI_NO : status;
 }
 
 /* Starts a pager as git does: $JOBSTACK_PAGER, $PAGER, or less, which ends by itself if all fits the screen.  Standard
@@ -451,25 +491,37 @@ static void end_pager(void)
 static int print_logs(struct cli *cli)
 {
 	struct cli_numbers c = {0};
-	int status = cli_filter_entries(cli, &filter, 0), one;
+	struct jobstack_status s;
+	int status = cli_read_status(cli, &s), one;
 
+	JS_THEN(status, cli_filter_entries(cli, &filter, 0));
 	if (status == 0 && (has_selection() || filter.f.limit > 0)) /* in the order of the list */
 		status = cli_numbers_list(cli, &filter.f, &c);
 	else
 		c = (struct cli_numbers){(uint64_t *)(uintptr_t)filter.f.entries, filter.f.entries_n, 0};
+	if (all && c.n > 0)
+		qsort(c.at, c.n, sizeof(c.at[0]), js_num_order);
 	if (status != 0)
 		status = cli_fail(cli);
 	if (status == 0 && c.n == 0) {
-		cli_say(cli, "no entry of the stack \"%s\" matches these options", cli->stack);
+		cli_say(cli, "no entry of the stack \"%s\" %s", cli->stack,
+			only_dead ? "is dead; --all prints the output of those that are done"
+				  : "matches these options");
 		status = CLI_NO;
 	} else if (status == 0 && !follow)
 		begin_pager();
-	shown.heads = !follow && (c.n > 1 || shown.terminal);
+	shown.heads = !follow && !cli->quiet && (c.n > 1 || shown.terminal);
 	shown.err =
 		only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO; /* with a pager, or where both are read */
 	for (size_t i = 0; i < c.n && (i == 0 || status < CLI_NODB); i++) {
-		one = print_entry(cli, c.at[i]);
+		one = all && i > 0 && c.at[i] == c.at[i - 1] ? 0 : print_entry(cli, c.at[i]);
+		one = all && one == CLI_USAGE ? CLI_NO : one; /* a log that is not there */
 		status = one > status ? one : status;
+	}
+	if (all && status < CLI_NODB && figures_stack_left(&s) + s.pruned > 0) { /* for these no entry was named */
+		cli_tell(cli, "results are missing: not finished %" PRIu64 ", pruned %" PRIu64 " of the stack \"%s\"",
+			 figures_stack_left(&s), s.pruned, cli->stack);
+		status = CLI_NO;
 	}
 	end_pager();
 	if (shown.pager != NULL && status == CLI_BUG)
@@ -479,13 +531,13 @@ static int print_logs(struct cli *cli)
 }
 
 static const char about[] =
-	"Prints the output of entries, which are named (by number or datapath) or selected as by `jobstack list`: "
-	"standard output\nto standard output, then standard error to standard error. If the log files can't be read "
-	"on this host, it prints the\nend of a failed attempt's standard error from the database, and ends with 1. Of "
-	"an "
-	"entry that is running it\nprints what there is. On a terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
-static const char notes[] = "  jobstack logs mystack 17\n  jobstack logs mystack -f 17\n  jobstack logs mystack -t "
-			    "dead --stderr\n"
-			    "  jobstack logs mystack 'day 1.nc' --attempt 1";
+	"Prints the output of entries, which are named (by number or datapath) or selected as by `jobstack list`, else "
+	"of all\ndead ones: standard output to standard output, then standard error to standard error. If the log "
+	"files can't be read\non this host, it prints the end of a failed attempt's standard error from the database, "
+	"and ends with 1. Of an entry\nthat is running it prints what there is. On a terminal it uses "
+	"$JOBSTACK_PAGER, $PAGER or less.";
+static const char notes[] =
+	"  jobstack logs mystack 17\n  jobstack logs mystack -f 17\n  jobstack logs mystack -t dead --stderr\n"
+	"  jobstack logs mystack 'day 1.nc' --attempt 1\n  jobstack logs mystack --stdout --all -q >results.txt";
 static const struct js_opts opts = {"jobstack logs", "[STACK] [OPTIONS] [ENTRY...]", about, table, notes, 0};
 const struct cli_frame cli_logs = {&opts, NULL, CLI_LOOKS, 60 * JS_SECOND_US, check_logs, print_logs};

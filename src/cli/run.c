@@ -305,22 +305,20 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s", done, r->now.dead,
 			     count_left(&r->now), show_duration(took).text);
 	if (!r->cli->json && !r->cli->quiet && done > 0 && took > 0)
-		(void)printf(": %.1f files/s", (double)done * 1e6 / (double)took);
+		(void)printf(": %.1f %s/s", (double)done * 1e6 / (double)took,
+			     r->input.commands ? "commands" : "files");
 	if (!r->cli->json && !r->cli->quiet)
 		(void)putchar('\n');
 	(void)fflush(stdout);
 	/* what was done before and then pruned is known by its name alone, so no requeue can bring it back */
 	if (known > 0 && r->before.done == 0)
 		cli_say(r->cli,
-			"skipped %" PRIu64
-			" of these names (done before, then pruned): only another stack (-s NAME) runs "
-			"them again",
+			"%" PRIu64 " of these names were done and pruned: only another stack (-s NAME) runs them again",
 			known);
 	else if (known > 0 && !r->repeat && r->now.dead == 0)
 		cli_say(r->cli,
 			"the stack already had %" PRIu64
-			" of these names: those that are done do not run again; `jobstack requeue -s %s -t done` puts "
-			"them back in the queue",
+			" of these names; `jobstack requeue -s %s -t done` runs them again",
 			known, r->cli->stack);
 	if (r->input.commands && r->before.pushed == 0 && pushed->skipped > 0)
 		cli_say(r->cli,
@@ -507,14 +505,15 @@ static int push_and_run(struct cli *cli)
 		cli_say(cli, "no names are given, so this continues with what is left");
 		JS_TRY(cli_input_open(cli, &r->input, "/dev/null"));
 	} else if (r->input.words == NULL && isatty(r->input.fd)) {
-		cli_say(cli, "type one name per line; Ctrl-D ends");
+		cli_say(cli, "type one %s per line; Ctrl-D ends", r->input.commands ? "command" : "name");
 		suggest_separator(r);
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
 	} else if (!r->repeat && r->before.pushed > 0)
 		cli_say(cli,
-			"these files are added to those of earlier runs in the stack \"%s\" (%" PRIu64 " done, %" PRIu64
-			" dead, %" PRIu64 " left, which run, too); -s NAME keeps lists apart",
-			cli->stack, r->before.done + r->before.pruned, r->before.dead, count_left(&r->before));
+			"this adds to the stack \"%s\" of earlier runs (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
+			" left%s); -s NAME keeps lists apart",
+			cli->stack, r->before.done + r->before.pruned, r->before.dead, count_left(&r->before),
+			count_left(&r->before) > 0 ? " that run now, too" : "");
 	if (r->limited && !r->repeat && r->before.ready + r->before.waiting > 0)
 		cli_say(cli,
 			"the stack has %" PRIu64
@@ -524,7 +523,7 @@ static int push_and_run(struct cli *cli)
 	status = push_and_work(r, &result);
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
 		cli_tell(cli, "nothing to do: %s",
-			 r->input.words != NULL ? "no files were given" : "the input is empty");
+			 r->input.words != NULL ? "no names were given" : "the input is empty");
 		suggest_separator(r);
 		return CLI_NO;
 	}

@@ -27,7 +27,7 @@ static volatile int redraw; /* the window has another size (SIGWINCH), or a shel
 
 static struct {
 	int64_t every_us; /* 0: once */
-	int why, exit_code;
+	int why, exit_code, all;
 } request;
 
 /* Returns whether one stack is shown in detail. */
@@ -44,6 +44,8 @@ static int read_snapshot(struct cli *cli, struct figures_snapshot *l)
 
 	if (cli->stacks_n < 2) {
 		JS_TRY(figures_snapshot_read(cli->handle, cli->stack_given ? cli->stack : NULL, l, &cli->error));
+		if (!cli->stack_given && !cli->json && !request.why)
+			figures_snapshot_sort(l);
 		if (l->idle.alone && !request.why)
 			cli_idle_ask(cli, l->seen[0].stack.name, &l->idle);
 		return request.why ? figures_snapshot_steps(cli->handle, l, &cli->error) : 0;
@@ -108,6 +110,7 @@ static void render_detail(const struct cli *cli, const struct figures_snapshot *
 /* Renders a snapshot as one text.  Returns not 0 if memory ran out. */
 static int render_snapshot(const struct cli *cli, const struct figures_snapshot *l, const struct show_page *page)
 {
+	const size_t shown = request.all || cli->stack_given ? l->n : l->recent;
 	struct js_buf *out = page->out;
 	int bad = 0;
 
@@ -121,8 +124,10 @@ static int render_snapshot(const struct cli *cli, const struct figures_snapshot 
 		return bad || out->failed;
 	if (is_detail(cli))
 		render_detail(cli, l, page);
-	else
-		show_status_table(l, page);
+	else {
+		show_status_table(l, shown, page);
+		show_status_more(l, shown, "`jobstack status --all` shows them", out);
+	}
 	return out->failed;
 }
 
@@ -278,6 +283,7 @@ static const struct js_opt table[] = {
 	{'w', "watch", "[SEC]",
 	 "repeat every SEC seconds (default 2) until Ctrl-C; on a terminal it is redrawn in place",
 	 CLI_BY(take_interval, &request.every_us)},
+	{0, "all", NULL, "also the stacks that have been finished for more than a day", CLI_FLAG(&request.all)},
 	{0, "why", NULL, "explain why no more work is running, and what to do about it", CLI_FLAG(&request.why)},
 	{0, "exit-code", NULL, "end with 1 if anything is dead or unfinished", CLI_FLAG(&request.exit_code)},
 	CLI_OPTS_REST};
@@ -314,10 +320,9 @@ static const char about[] = "Shows how many entries are ready, running, done and
 			    "for one stack also the live\nworkers, what fails, and what has run longest (`jobstack "
 			    "list -t running` lists all running entries).";
 static const char notes[] =
-	"pushed = ready + waiting + held + claimed + running + done + dead + cancelled + moved + pruned.\nwaiting: "
-	"for a "
-	"retry; held: by a push --atomic that has not ended; claimed: a worker will start it next;\ndead: has used up "
-	"its attempts, see `jobstack list -t dead`; moved: by `requeue --to`; pruned: done, and removed\nfrom the "
+	"pushed = ready + waiting + held + claimed + running + done + dead + cancelled + moved + pruned.\nwaiting: for "
+	"a retry; held: by a push --atomic that has not ended; claimed: a worker will start it next;\ndead: has used "
+	"up its attempts, see `jobstack list -t dead`; moved: by `requeue --to`; pruned: done, and removed\nfrom the "
 	"history. The rate is that of the last minutes. The end is estimated as a range, which gets narrower as\nmore "
 	"entries end. Colours appear only on a terminal, and not if NO_COLOR is set in the environment.\n\n  jobstack "
 	"status mystack -w 5\n  jobstack status mystack --why";

@@ -51,7 +51,7 @@ static int print_wait_result(struct waiting *w, int status)
 
 	cli_progress_end(&w->progress);
 	if (w->cli->json)
-		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", show_stack_word(s->state)),
+		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", show_stack_state(s)),
 				 KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
 				 KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", figures_stack_left(s)),
 				 KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),
@@ -242,10 +242,9 @@ static int wait_for_end(struct cli *cli)
 }
 
 static const char about[] =
-	"Waits until nothing in the stacks is left to do, and no push to them is running. Ends "
-	"with 0 if all entries are "
-	"done,\n1 if any is dead or cancelled, 3 if entries are left but all jobs of `jobstack submit` are over and no "
-	"worker\nruns, 124 if that takes longer than --timeout.";
+	"Waits until nothing in the stacks is left to do, and no push to them is running. Ends with 0 if all entries "
+	"are done,\n1 if any is dead or cancelled, 3 if entries are left but all jobs of `jobstack submit` are over "
+	"and no worker\nruns, 124 if that takes longer than --timeout.";
 static const char notes[] = "  jobstack wait mystack --timeout 12h && ./collect.sh";
 static const struct js_opts opts = {"jobstack wait", "[STACK...] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_wait = {&opts, "", CLI_DIES | CLI_EACH | CLI_LOOKS, 0, NULL, wait_for_end};

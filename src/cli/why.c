@@ -117,7 +117,7 @@ static void line_reasons(const struct reasons *r)
 		return;
 	if (s->running > 0)
 		add_reason(r, "last", "`jobstack status -s {stack}` shows the workers",
-			   "nothing else is queued: the last %" PRIu64 " %s running", s->running, show_are(s->running));
+			   "nothing is queued, and %" PRIu64 " still run%s", s->running, s->running == 1 ? "s" : "");
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished",
 			   s->dead > 0 ? JS_REMEDY_DEAD : "`jobstack push -s {stack}` adds entries",
@@ -203,8 +203,8 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 	suspect_reason(r, l);
 	if (alive > 0 && figures_missing_us(l) >= 0) {
 		add_reason(r, "missing",
-			   "`jobstack recover -s {stack}` looks, and puts the entries of dead workers back",
-			   "no worker is connected to the database: has its node or its job ended?");
+			   "`jobstack recover -s {stack}` checks, and requeues the entries of dead workers",
+			   "no worker is connected to the database: its node or its job may have ended");
 		return;
 	}
 	if (s->ready == 0 || s->state != JOBSTACK_OPEN || is_full(s))
@@ -230,16 +230,13 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 		js_buf_free(&next);
 	} else if (s->busy >= s->slots)
 		add_reason(r, "busy", l->held_back ? NULL : "start more workers, or workers with more --slots",
-			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, show_plural(s->slots),
-			   s->workers, show_plural(s->workers), show_are(s->slots));
+			   "every slot is busy (%" PRIu64 " of %" PRIu64 " worker%s)", s->slots, s->workers,
+			   show_plural(s->workers));
 	else
-		add_reason(
-			r, "idle_slots", NULL,
-			"%" PRIu64 " of %" PRIu64
-			" slot%s %s free: their workers are about to start entries, wait after "
-			"several failures in a row, or are about to end (after a signal, or because the wall time is "
-			"near)",
-			s->slots - s->busy, s->slots, show_plural(s->slots), show_are(s->slots - s->busy));
+		add_reason(r, "idle_slots", NULL,
+			   "%" PRIu64 " of %" PRIu64 " slots are free: their workers start entries soon, wait after "
+			   "failures, or end soon (a signal, the wall time)",
+			   s->slots - s->busy, s->slots);
 }
 
 /* Adds what fails most often. */
@@ -408,7 +405,7 @@ static void add_object(void *list, const struct cli_reason *why)
 json_t *cli_why_json(const struct figures_snapshot *l, const struct figures_seen *seen)
 {
 	json_t *list = json_array(), *o = SHOW_OBJECT(KEY_TEXT("stack", seen->stack.name),
-						      KEY_TEXT("state", show_stack_word(seen->stack.s.state)));
+						      KEY_TEXT("state", show_stack_state(&seen->stack.s)));
 	struct reasons r = {.stack = &seen->stack, .s = &seen->stack.s, .found = add_object, .ctx = list};
 
 	if (list != NULL)

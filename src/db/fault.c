@@ -72,11 +72,11 @@ static const struct {
 				   "can't be written",
 				   {JS_FAULT_READ_ONLY, JOBSTACK_WHY_NO_PRIMARY, 1836, 1792, 4094, 1036, 1874, 1881,
 				    3989}},
+	[JS_FAULT_ACCOUNT] = {JOBSTACK_EPERM, "refused the user or the password", {1045, 1698}},
 	/* 2059: a login plugin that this connector does not have.  3118, 3955, 4150, 4151: the account is locked. */
 	[JS_FAULT_PERMISSION] = {JOBSTACK_EPERM,
 				 "does not permit it",
-				 {1044, 1045, 1142, 1143, 1227, 1370, 1698, 1820, 3159, 4151, 1130, 2059, 3118, 3955,
-				  4150}},
+				 {1044, 1142, 1143, 1227, 1370, 1820, 3159, 4151, 1130, 2059, 3118, 3955, 4150}},
 	[JS_FAULT_UNTRUSTED] = {JOBSTACK_EPERM, "was not sent the password", {JS_LOGIN_REFUSED}},
 	[JS_FAULT_SCHEMA] = {JOBSTACK_ESCHEMA,
 			     "has no jobstack schema, or a different one",

@@ -24,7 +24,8 @@ enum js_fault {
 	JS_FAULT_GONE,	       /* the server can't be reached, now */
 	JS_FAULT_CROWD,	       /* all connections are taken, the server's or this user's */
 	JS_FAULT_NOT_WRITABLE, /* it is read-only, now: after a failover another one is not */
-	JS_FAULT_PERMISSION,   /* the account, or one of its rights */
+	JS_FAULT_ACCOUNT,      /* the user or the password */
+	JS_FAULT_PERMISSION,   /* one of the account's rights */
 	JS_FAULT_UNTRUSTED,    /* the server wants the password in a way that we refuse (login.c) */
 	JS_FAULT_SCHEMA,       /* a table, a column or the database does not exist */
 	JS_FAULT_FULL,	       /* its disk */

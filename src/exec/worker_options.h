@@ -105,7 +105,7 @@ enum {
 		 "~record which Python packages the commands import: names, versions, and in how many attempts",       \
 		 TAKE},                                                                                                \
 		{JS_WORKER_NO_PACKAGES, "no-packages", NULL,                                                           \
-		 "~do not, whatever --packages and $JOBSTACK_PACKAGES say", TAKE},                                     \
+		 "~do not record them, even if $JOBSTACK_PACKAGES says so", TAKE},                                     \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
 		 "~exit codes (1,5-7) after which an entry is dead at once", TAKE},                                    \
 		{JS_WORKER_DEFER_MATCH, "defer-match", "REGEX",                                                        \

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_RECENT 10
+#define RECENT_US (86400 * JS_SECOND_US)
+#define OLD_US (INT64_MAX / 4) /* more than any age */
 #define MISSING_US (10 * JS_SECOND_US)
 #define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
 
@@ -205,6 +208,33 @@ int figures_snapshot_read(struct jobstack *handle, const char *name, struct figu
 		forget_end(shot);
 	}
 	return shot->memory ? js_error_memory(error) : status;
+}
+
+/* Returns how long ago something happened in a stack; much more if it has been finished for long. */
+static int64_t sort_key(const struct figures_seen *seen)
+{
+	const struct jobstack_status *s = &seen->stack.s;
+
+	return s->idle_us + (s->idle_us > RECENT_US && figures_stack_is_over(s) ? OLD_US : 0);
+}
+
+static int compare_recent(const void *one, const void *other)
+{
+	const struct figures_seen *a = one, *b = other;
+	const int64_t by = sort_key(a) - sort_key(b);
+
+	return by != 0 ? (by > 0) - (by < 0) : strcmp(a->stack.name, b->stack.name);
+}
+
+void figures_snapshot_sort(struct figures_snapshot *shot)
+{
+	size_t n = 0;
+
+	if (shot->n > 0)
+		qsort(shot->seen, shot->n, sizeof(shot->seen[0]), compare_recent);
+	while (n < shot->n && (n < LEAST_RECENT || sort_key(&shot->seen[n]) < OLD_US))
+		n++;
+	shot->recent = n;
 }
 
 int figures_snapshot_steps(struct jobstack *handle, struct figures_snapshot *shot, struct jobstack_error *error)

@@ -38,8 +38,9 @@ struct figures_longest {
 struct figures_snapshot {
 	struct figures_seen *seen;
 	size_t n, capacity;
-	int alarming; /* something is dead or unfinished */
-	int memory;   /* ran out */
+	size_t recent; /* by figures_snapshot_sort */
+	int alarming;  /* something is dead or unfinished */
+	int memory;    /* ran out */
 	/* of one stack: */
 	struct jobstack_worker_row *worker; /* with copies of their texts */
 	size_t worker_n, worker_capacity;
@@ -62,6 +63,11 @@ int figures_snapshot_read(struct jobstack *handle, const char *name, struct figu
 /* Adds the stack NAME, without details. */
 int figures_snapshot_add(struct jobstack *handle, const char *name, struct figures_snapshot *snapshot,
 			 struct jobstack_error *error);
+
+/* Sorts stacks: those with workers or pushes first, by name; then the others, the most recent first; and last those
+ * that have been finished for more than a day.  RECENT counts the stacks before these, but is at least ten, if there
+ * are as many. */
+void figures_snapshot_sort(struct figures_snapshot *snapshot);
 
 /* After figures_snapshot_read of one stack with ready entries: finds out whether its workers wait for their steps, and
  * fills HELD_BACK and STEPS.  0, or a JOBSTACK_E code with ERROR filled. */

@@ -43,14 +43,14 @@ static int check_once(struct cli *cli, const char *option, const char *before, c
 	return js_opt_once(option, before, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
 }
 
-/* Adds a stack that was named, by OPTION ("-s") or as a word.  A repeated name is ignored.  Only a usage that begins
- * with "[STACK...]" takes several. */
+/* Adds a stack that was named, by OPTION ("-s") or as a word.  A repeated name is ignored.  Only a usage with
+ * "STACK..." takes several. */
 static int add_stack(struct cli *cli, const char *option, const char *name)
 {
 	for (size_t i = 0; i < cli->stacks_n; i++)
 		if (strcmp(cli->stacks[i], name) == 0)
 			return 0;
-	if (strncmp(cli->opts->usage, "[STACK...]", 10) != 0)
+	if (strstr(cli->opts->usage, "STACK...") == NULL)
 		JS_TRY(check_once(cli, option, cli->stack_typed ? cli->stack : NULL, name));
 	if (cli->stacks_n == CLI_STACKS_MAX)
 		return cli_usage(cli, "more than %d stacks are given", CLI_STACKS_MAX);

@@ -63,13 +63,13 @@ static const struct {
 	/* the server refuses the user or the password */
 	{1045, JS_REMEDY_NO_FILE, NO_PASSWORD},
 	{1698, JS_REMEDY_NO_FILE, NO_PASSWORD},
-	{1045, 0, "check user and password in {file}"},
-	{1698, 0, "check user and password in {file}"},
+	{1045, JS_REMEDY_OWN_SERVER, "`jobstack server start` writes {file} again"},
+	{1045, 0, "correct user and password in {file}, or ask the server's administrator"},
+	{1698, 0, "correct user and password in {file}, or ask the server's administrator"},
 	/* the server wants the password itself, and nothing has proved that it is the right server */
 	{2061, 0,
 	 "set ssl-ca=FILE (the certificate of the server's CA) in {file}, and remove ssl=1 and any ssl-mode weaker "
-	 "than "
-	 "VERIFY_CA"},
+	 "than VERIFY_CA"},
 	/* a statement on a table is denied */
 	{1142, 0, "this account may not change anything if `jobstack server share --read-only` made it; else " GRANTS},
 	{JOBSTACK_EPERM, 0, GRANTS},
@@ -99,8 +99,7 @@ static const struct {
 	{JOBSTACK_WHY_PUSHING, 0, "wait until it has ended; a push that was killed no longer counts after a minute"},
 	{JOBSTACK_WHY_RUNNING, 0,
 	 "wait until they end, or end them with `jobstack kill -s {stack} ENTRY` (`jobstack list -s {stack} -t "
-	 "running` "
-	 "lists them); `jobstack recover -s {stack}` if their workers are dead"},
+	 "running` lists them); `jobstack recover -s {stack}` if their workers are dead"},
 	{JOBSTACK_WHY_OLD_WORKERS, 0, "let them end (SIGTERM drains a worker), then run `jobstack init` again"},
 	{JOBSTACK_WHY_MAX_FAILURES, 0,
 	 "`jobstack requeue -s {stack}` puts the dead entries back in the queue, `jobstack set -s {stack} "

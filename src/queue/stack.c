@@ -264,6 +264,11 @@ struct status_call {
 	int found, stopped;
 };
 
+/* The newest row of an index on (stack_id, ended): when the last worker, or the last push, has ended. */
+#define LAST_END(table)                                                                                                \
+	"COALESCE((SELECT k.ended FROM " table                                                                         \
+	" k WHERE k.stack_id=s.stack_id ORDER BY k.ended DESC LIMIT 1),s.created)"
+
 /* Of a stack s, its spans p, claims c and live workers w.  slot_us, which comes before these, is the time that the
  * slots of workers with entries have had: `ended` divided by it is the rate of a slot. */
 /* clang-format off */
@@ -279,7 +284,9 @@ struct status_call {
 		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                 \
 	X(max_running, "s.max_running", I64) X(max_failures, "s.max_failures", I64) X(moved, "s.moved", U64)           \
 	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)                                          \
-	X(cancelled, "s.cancelled", U64) X(strict_order, "s.popping_order>0", U64)
+	X(cancelled, "s.cancelled", U64) X(strict_order, "s.popping_order>0", U64)                                     \
+	X(idle_us, "TIMESTAMPDIFF(MICROSECOND,GREATEST(s.created," LAST_END("worker") "," LAST_END("push") "),"        \
+		   "UTC_TIMESTAMP(6))", I64)
 /* clang-format on */
 
 /* Of a stack that is cancelled or being dropped, nothing is ready or waiting any more: what is left in its spans is
@@ -296,6 +303,8 @@ static void take_status(void *ctx, const struct js_row *row)
 		return;
 	STATUS_COLUMNS(JS_COLUMN_READ)
 	slot_us = js_row_u64(row, 0);
+	if (s.workers > 0 || s.pushers > 0 || s.idle_us < 0)
+		s.idle_us = 0;
 	s.rate = slot_us == 0 ? 0 : (double)s.ended * 1e6 / (double)slot_us * (double)s.busy;
 	if (s.state == JOBSTACK_DROPPING) { /* nobody gets what is left of its spans */
 		s.cancelled = s.pushed - s.done - s.dead - s.moved - s.pruned;

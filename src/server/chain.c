@@ -178,8 +178,7 @@ int chain_begin(struct server *s)
 	s->cluster = getenv("SLURM_CLUSTER_NAME");
 	if (!is_in_chain(s)) {
 		cli_say(&s->cli,
-			"not starting the server: the series of server jobs to which this job belongs was ended "
-			"(by `jobstack server stop`, for example)");
+			"not starting the server: its chain of jobs was ended, for example by `jobstack server stop`");
 		return 1;
 	}
 	js_owner_host(host);

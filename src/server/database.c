@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack server backup, restore, move.  Promises: a database in use is replaced only with --replace, and never while
- * workers are alive; if a restore fails, what the database had is put back, or is in a file; after a move the new
- * database has been checked and has the same numbers, or the old one is still the one in use.
+ * jobstack server backup, restore, move, remove.  Promises: a database in use is replaced only with --replace, and
+ * never while workers are alive; if a restore fails, what the database had is put back, or is in a file; after a move
+ * the new database has been checked and has the same numbers, or the old one is still the one in use; a removed server
+ * is gone in one step, and what is left of it on the disk is deleted by the next call.
  */
 #include "server/server.h"
 
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "server/backup.h"
 #include "server/chain.h"
+#include "server/config.h"
 #include "show/words.h"
 
 #include <inttypes.h>
@@ -17,17 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* What is known of a database. */
 struct database {
-	struct cli *cli;		 /* its handle is connected to it */
-	char database[256];		 /* its name */
-	struct js_buf same;		 /* SQL: this is the same server and database */
-	int schema, unread;		 /* there is a schema; its stacks can't be read */
-	unsigned why;			 /* because of this (JS_ASIDE_...) */
-	struct js_buf ledger;		 /* the counts of its stacks as text, a line for each */
-	uint64_t stacks, entries, alive; /* alive: its workers and pushes */
-	struct js_backup backup;	 /* how the client programs reach it; its option_file is ours to free */
+	struct cli *cli;		       /* its handle is connected to it */
+	char database[256];		       /* its name */
+	struct js_buf same;		       /* SQL: this is the same server and database */
+	int schema, unread;		       /* there is a schema; its stacks can't be read */
+	unsigned why;			       /* because of this (JS_ASIDE_...) */
+	struct js_buf ledger;		       /* the counts of its stacks as text, a line for each */
+	uint64_t stacks, entries, left, alive; /* left: entries to do; alive: its workers and pushes */
+	struct js_backup backup;	       /* how the client programs reach it; its option_file is ours to free */
 };
 
 /* Notes the name of the database, and what tells its server from others, as a condition in SQL that the client programs
@@ -62,6 +65,7 @@ static int add_ledger_line(void *ctx, const struct jobstack_status *s)
 		      s->cancelled, s->moved, s->pruned);
 	p->stacks++;
 	p->entries += s->pushed;
+	p->left += s->ready + s->waiting + s->held + s->running;
 	p->alive += s->workers - s->silent + s->pushers;
 	return 0;
 }
@@ -69,7 +73,7 @@ static int add_ledger_line(void *ctx, const struct jobstack_status *s)
 static int read_ledger(struct database *p)
 {
 	js_buf_reset(&p->ledger);
-	p->stacks = p->entries = p->alive = 0;
+	p->stacks = p->entries = p->left = p->alive = 0;
 	return jobstack_status(p->cli->handle, NULL, add_ledger_line, p, &p->cli->error);
 }
 
@@ -154,8 +158,8 @@ static int refuse_used(struct database *p, int replace)
 		return cli_fail(p->cli);
 	if (status > 0 && (!p->schema || p->unread))
 		cli_tell(p->cli,
-			 "the database %s has tables, but no stacks that this program can read: --replace deletes "
-			 "those that have names of jobstack's",
+			 "the database %s has tables, but no stacks that can be read: --replace deletes jobstack's "
+			 "tables",
 			 p->database);
 	else if (status > 0)
 		cli_tell(p->cli, "the database %s has %" PRIu64 " stack%s: --replace deletes what it has", p->database,
@@ -229,9 +233,7 @@ static int back_up_replaced(struct database *p, struct server *s, const char *fi
 	if (stat(kept, &had) == 0 && stat(file, &given) == 0 && had.st_dev == given.st_dev &&
 	    had.st_ino == given.st_ino)
 		status = js_error_set(error, JOBSTACK_ECONFLICT,
-				      "the restore writes what the database has to %s: give that file another name "
-				      "first, and restore it from there",
-				      file);
+				      "rename %s first: the restore saves the present database there", file);
 	else
 		status = js_backup_write(&p->backup, kept, error);
 	if (status != 0) {
@@ -352,7 +354,7 @@ static int fill_other(struct database *from, struct database *to, const char *ke
 	if (set_aside(from, JS_ASIDE_MOVING, 0) == 0)
 		cli_tell(from->cli, "not moved: the old database is still in use");
 	else
-		cli_tell(from->cli, "not moved: the old database refuses until this command is repeated (%s)",
+		cli_tell(from->cli, "not moved: the old database refuses everybody until this command is repeated (%s)",
 			 from->cli->error.text);
 	return status;
 }
@@ -379,7 +381,8 @@ int verb_move(struct server *s)
 		jobstack_describe(cli->handle, here, sizeof(here));
 		jobstack_describe(other.handle, there, sizeof(there));
 		if (strcmp(here, there) == 0)
-			status = cli_usage(cli, "%s names the server that is to be moved", file);
+			status = cli_usage(cli, "%s is the option file of the old server: name that of the new one",
+					   file);
 		else if ((from.why == JS_ASIDE_MOVING && set_aside(&from, JS_ASIDE_MOVING, 0) != 0) ||
 			 read_ledger(&from) != 0)
 			status = cli_fail(cli);
@@ -399,4 +402,94 @@ int verb_move(struct server *s)
 	close_database(&from);
 	close_database(&to);
 	return status;
+}
+
+/* Starts the server to count what it has, and stops it again.  Without an answer HAS stays as it is. */
+static int count_stacks(struct server *s, char *has, size_t size)
+{
+	struct database p = {.cli = &s->cli, .database = "of the stopped server (`jobstack server start` starts it)"};
+	int status = server_prepare(s);
+
+	s->foreground = 1; /* it ends if we are killed */
+	JS_THEN(status, server_serve(s));
+	status = status != 0 ? server_fail(s) : cli_connect(&s->cli, 0);
+	if (status == 0 && read_ledger(&p) != 0)
+		status = cli_fail(&s->cli);
+	if (status == 0)
+		(void)snprintf(has, size, "stacks: %" PRIu64 ", entries left: %" PRIu64, p.stacks, p.left);
+	jobstack_free(s->cli.handle);
+	s->cli.handle = NULL;
+	js_error_clear(&s->cli.error);
+	js_buf_free(&p.ledger);
+	return server_end(s) < 0 ? server_fail(s) : refuse_alive(&p);
+}
+
+/* Asks, and gives the directory another name: from then on there is no server.  The lock, which is held to the end of
+ * the process, keeps everybody from starting it meanwhile. */
+static int ask_and_rename(struct server *s, const char *gone)
+{
+	static char file[JS_LAYOUT_PATH]; /* the clients' own may name another server */
+	char has[80] = "its stacks could not be counted";
+	struct chain chain;
+
+	chain_read(s->layout.dir, &chain);
+	js_layout_join(file, s->layout.dir, "remove.cnf");
+	s->client_file = s->cli.defaults_file = file;
+	if (js_layout_lock(&s->layout, &s->cli) < 0 || server_look(s) != 0)
+		return server_fail(s);
+	if (chain.jobs[0] != '\0' || (s->state != JS_OWNER_STOPPED && s->state != JS_OWNER_CRASHED)) {
+		cli_tell(&s->cli, "the server runs: `jobstack server stop --data '%s'` first", s->layout.dir);
+		return CLI_NO;
+	}
+	JS_TRY(count_stacks(s, has, sizeof(has)));
+	JS_TRY(cli_confirm(&s->cli, "delete %s (%.1f MB; %s)", s->layout.dir,
+			   (double)js_layout_size(s->layout.dir) / 1048576.0, has));
+	if (cli_stop == 0 && rename(s->layout.dir, gone) == 0)
+		return 0;
+	(void)js_error_file(&s->cli.error, "%s was not renamed to %s", s->layout.dir, gone);
+	return server_fail(s);
+}
+
+/* Deletes what ask_and_rename has left, now or in a call that was killed.  The data are deleted as their owner. */
+static int delete_renamed(struct server *s, const char *gone)
+{
+	struct js_layout left;
+	struct js_who us;
+
+	JS_TRY(js_layout_set(&left, gone, &s->cli.error));
+	JS_TRY(js_layout_who(&left, s->user, &s->who, &s->cli.error));
+	js_who_self(&us);
+	js_layout_sweep(gone, "data", &s->who);
+	js_layout_sweep(gone, "run", &s->who);
+	js_layout_remove(gone, &us);
+	if (access(gone, F_OK) != 0)
+		return 0;
+	return js_error_set(&s->cli.error, JOBSTACK_EFILE, "%s could not be deleted: repeat the command", gone);
+}
+
+int verb_remove(struct server *s)
+{
+	const char *file = s->client_file, *data;
+	const int known = config_server_of(file, &data) >= 0 && data != NULL;
+	const int ours = known && strcmp(data, s->layout.dir) == 0;
+	char gone[JS_LAYOUT_PATH];
+
+	cli_catch_signals();
+	(void)snprintf(gone, sizeof(gone), "%s", chain_beside(s->layout.dir, ".removed"));
+	if (!ours && !s->dir_given && (known || s->cli.defaults_file != NULL))
+		return cli_usage(&s->cli, "%s is not of the server in %s: give --data DIR", file, s->layout.dir);
+	if (!s->cli.yes && !cli_asks(&s->cli))
+		return cli_usage(&s->cli, "this is not a terminal, so --yes is required");
+	if (js_layout_exists(&s->layout) == 0 && access(gone, F_OK) != 0)
+		return cli_usage(&s->cli, "there is no server in %s", s->layout.dir);
+	if (delete_renamed(s, gone) != 0)
+		return server_fail(s);
+	if (js_layout_exists(&s->layout) != 0)
+		JS_TRY(ask_and_rename(s, gone));
+	if (delete_renamed(s, gone) != 0)
+		return server_fail(s);
+	if (ours)
+		(void)unlink(file);
+	cli_say(&s->cli, "%s is deleted", s->layout.dir);
+	return CLI_YES;
 }

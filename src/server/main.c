@@ -57,13 +57,14 @@ static const struct js_opt table[] = {
 	{0, "again", "WORD", NULL,
 	 CLI_BY(add_successor_word,
 		&server.successor)}, /* a word of the command that submits the next job; `submit` writes these */
+	CLI_OPTS_YES,
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 
 static const struct js_opts opts = {
 	.command = "jobstack server",
-	.usage = "start|stop|status|run|backup|restore|upgrade|move|share|submit [FILE] [OPTION...]",
+	.usage = "start|stop|status|run|backup|restore|upgrade|move|share|submit|remove [FILE] [OPTION...]",
 	.about = "Runs a MariaDB or MySQL server of your own: its data in one directory, a generated password,\n"
 		 "TLS with its own CA, every commit flushed to disk.\n\n"
 		 "  start   starts it in the background; harmless if it is already running\n"
@@ -76,7 +77,8 @@ static const struct js_opts opts = {
 		 "  upgrade       serves the data by a newer MariaDB, and keeps a copy of them\n"
 		 "  move FILE     moves the database to the server of the option file FILE\n"
 		 "  share         makes an account that may only read, for a colleague (--read-only, --remove)\n"
-		 "  submit  runs it as a Slurm job that submits its successor: see jobstack server submit --help",
+		 "  submit  runs it as a Slurm job that submits its successor: see jobstack server submit --help\n"
+		 "  remove  deletes a server that is stopped, with its data, after a question",
 	.table = table,
 	.notes = "The directory may be on a shared file system, but only one host at a time runs a server on it.\n"
 		 "The file `owner` in the directory names that host. Other hosts refuse to start or stop the server.\n"
@@ -183,7 +185,7 @@ static int verb_status(struct server *s)
 	return s->state == JS_OWNER_ANSWERS ? CLI_YES : CLI_NO;
 }
 
-#define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit"
+#define VERBS "start, stop, status, run, backup, restore, upgrade, move, share, submit, remove"
 
 static const struct verb {
 	const char *name;
@@ -191,7 +193,8 @@ static const struct verb {
 	int takes_file;
 } verbs[] = {{"start", verb_start, 0},	   {"run", verb_run, 0},       {"stop", verb_stop, 0},
 	     {"status", verb_status, 0},   {"backup", verb_backup, 1}, {"restore", verb_restore, 1},
-	     {"upgrade", verb_upgrade, 0}, {"move", verb_move, 1},     {"share", verb_share, 0}};
+	     {"upgrade", verb_upgrade, 0}, {"move", verb_move, 1},     {"share", verb_share, 0},
+	     {"remove", verb_remove, 0}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -236,6 +239,7 @@ static int parse_server(struct server *s, int argc, char **argv, const struct ve
 	cli->defaults_file = s->client_file; /* if it is given, the database is that of this file */
 	if (s->successor.n > 0)
 		expand_host(s);
+	s->dir_given = s->data != NULL;
 	status = server_paths(s);
 	return status != 0 ? status : CLI_GO_ON;
 }

@@ -9,7 +9,7 @@
  *     stop.c      stops it, or waits for its end      who.c       the user that the server runs as
  *     upgrade.c   serves the data by a newer server   install.c   the data: made, copied, their version
  *     share.c     accounts that may only read         config.c    the files that server and clients read
- *     database.c  backup, restore, move               tls.c       CA and certificate
+ *     database.c  backup, restore, move, remove       tls.c       CA and certificate
  *     backup.c    a database in one file              logfile.c   the server's log
  *     submit.c    the server in a Slurm job           chain.c     one such job after the other
  *
@@ -43,6 +43,7 @@ struct server_kept {
 
 struct server {
 	struct cli cli;
+	int dir_given; /* --data was */
 	/* as they were given; NULL or 0: not */
 	const char *data, *bind, *program_file, *user;
 	const char *client_file; /* where the client's option file goes */
@@ -149,6 +150,7 @@ int verb_share(struct server *s);
 int verb_backup(struct server *s);
 int verb_restore(struct server *s);
 int verb_move(struct server *s);
+int verb_remove(struct server *s);
 
 /* submit.c: a subcommand with options of its own; argv[0] is "submit". */
 extern const struct js_opts server_submit_opts;

@@ -306,11 +306,8 @@ static int finish_start(struct server *s)
 
 	(void)unlink(s->layout.init);
 	if (config_names_other(s, other, sizeof(other)))
-		cli_tell(
-			&s->cli,
-			"%s named another server (%s) until now: from now on it names the server that was just started "
-			"(to use both, give one of them its own --client-file)",
-			s->client_file, other);
+		cli_tell(&s->cli, "%s now names this server, not %s: to use both, give each its own --client-file",
+			 s->client_file, other);
 	return config_write_client(s, s->client_file, "jobstack", s->password);
 }
 

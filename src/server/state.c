@@ -28,11 +28,11 @@ int server_look(struct server *s)
 
 int server_elsewhere(struct server *s)
 {
-	return js_error_set(
-		&s->cli.error, JOBSTACK_ECONFLICT,
-		"%s belongs to the server on the host %s (pid %ld%s%s), and this host can't see whether it still runs",
-		s->layout.dir, s->owner.host, (long)s->owner.pid, s->owner.job[0] != '\0' ? ", Slurm job " : "",
-		s->owner.job);
+	return js_error_set(&s->cli.error, JOBSTACK_ECONFLICT,
+			    "%s belongs to the server on the host %s (pid %ld%s%s), and may still run there: type this "
+			    "on that host",
+			    s->layout.dir, s->owner.host, (long)s->owner.pid,
+			    s->owner.job[0] != '\0' ? ", Slurm job " : "", s->owner.job);
 }
 
 int server_uptime(const struct server *s, int64_t *us)

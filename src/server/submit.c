@@ -61,9 +61,8 @@ const struct js_opts server_submit_opts = {
 	"The\nsuccessor waits until the first job has ended, then serves the same data, perhaps on another node. Each "
 	"job updates\nthe option file by which clients find the server.",
 	table,
-	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
-	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"
-	"See docs/GUIDE.md.",
+	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n`jobstack server stop` ends "
+	"the server and the chain of jobs; `jobstack server status` shows where it is.\nSee docs/GUIDE.md.",
 	1};
 
 /* Returns the minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; -1: longer, or not

@@ -39,7 +39,7 @@ struct show_amount show_took(double us)
 {
 	if (us >= 1e7)
 		return show_duration((int64_t)us);
-	if (us >= 1e6)
+	if (us >= 999500) /* else "%.3g" makes 1e+03 of it */
 		return format_amount("%.3g s", us / 1e6);
 	return format_amount(us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
 }
@@ -93,7 +93,7 @@ struct show_amount show_size(double bytes)
 	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	size_t u = 0;
 
-	for (; bytes >= 1024 && u < 4; u++)
+	for (; bytes >= 1023.95 && u < 4; u++) /* what rounds to 1024.0 is shown in the next unit */
 		bytes /= 1024;
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }

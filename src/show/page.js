@@ -25,14 +25,14 @@ function name(o, key) {
 
 // A duration as the text report writes it; one that is a whole number of some unit.
 function took(s) {
-	const d = Math.floor(s / 86400), h = Math.floor(s / 3600), min = Math.floor(s / 60);
+	const all = Math.round(s), min = Math.round(all / 60), h = Math.round(all / 3600);
 
-	if (s < 1)
+	if (s < 0.9995)
 		return `${Number((s * 1000).toPrecision(s < 0.001 ? 2 : 3))} ms`;
 	if (s < 10)
 		return `${Number(s.toPrecision(3))} s`;
-	return s < 120 ? `${Math.floor(s)} s` : s < 7200 ? `${min} min ${Math.floor(s % 60)} s` :
-		s < 2 * 86400 ? `${h} h ${min % 60} min` : `${d} d ${h % 24} h`;
+	return all < 120 ? `${all} s` : all < 7200 ? `${Math.floor(all / 60)} min ${all % 60} s` :
+		min < 2 * 1440 ? `${Math.floor(min / 60)} h ${min % 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
 function whole(s) {
@@ -45,7 +45,7 @@ function whole(s) {
 function size(bytes) {
 	let unit = 0;
 
-	for (; bytes >= 1024 && unit < 4; unit++)
+	for (; bytes >= 1023.95 && unit < 4; unit++)
 		bytes /= 1024;
 	return `${bytes.toFixed(unit > 0 ? 1 : 0)} ${['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
 }

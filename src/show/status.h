@@ -11,8 +11,10 @@
 
 #include <jansson.h>
 
-/* Appends a table of all stacks, or one stack in detail, with NOTES (lines) between its failures and its workers. */
-void show_status_table(const struct figures_snapshot *snapshot, const struct show_page *page);
+/* Appends a table of the first N stacks; a line that counts the others and says HOW to see them; or one stack in
+ * detail, with NOTES (lines) between its failures and its workers. */
+void show_status_table(const struct figures_snapshot *snapshot, size_t n, const struct show_page *page);
+void show_status_more(const struct figures_snapshot *snapshot, size_t n, const char *how, struct js_buf *out);
 void show_status_detail(const struct figures_snapshot *snapshot, const char *notes, const struct show_page *page);
 
 /* Returns a stack as JSON; DETAILED: with its workers, failures and longest entries. */

@@ -89,7 +89,7 @@ json_t *show_status_json(const struct figures_snapshot *l, const struct figures_
 	const struct jobstack_status *s = &seen->stack.s;
 	const struct jobstack_pace *p = &seen->pace;
 	json_t *o = SHOW_OBJECT(
-		KEY_TEXT("stack", seen->stack.name), KEY_TEXT("state", show_stack_word(s->state)),
+		KEY_TEXT("stack", seen->stack.name), KEY_TEXT("state", show_stack_state(s)),
 		KEY_BYTES("note", seen->stack.note.data, seen->stack.note.len), KEY_COUNTS(s),
 		KEY_COUNT("workers", s->workers), KEY_COUNT("silent", s->silent), KEY_COUNT("slots", s->slots),
 		KEY_COUNT("busy", s->busy), KEY_COUNT("pushers", s->pushers), KEY_REAL("rate", p->rate, 1),

@@ -5,6 +5,7 @@
  */
 #include "show/status.h"
 
+#include "base/clock.h"
 #include "show/amount.h"
 #include "show/rows.h"
 #include "show/text.h"
@@ -82,13 +83,20 @@ static void add_stack_row(struct show_table *t, const struct show_page *page, co
 	js_buf_free(&bar);
 }
 
-void show_status_table(const struct figures_snapshot *l, const struct show_page *page)
+void show_status_table(const struct figures_snapshot *l, size_t n, const struct show_page *page)
 {
 	struct show_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
 
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; i < n; i++)
 		add_stack_row(&t, page, &l->seen[i]);
 	show_table_write(&t, page, 0);
+}
+
+void show_status_more(const struct figures_snapshot *l, size_t n, const char *how, struct js_buf *out)
+{
+	if (n < l->n)
+		js_buf_printf(out, "%zu more, finished before %s: %s\n", l->n - n,
+			      show_second(js_clock_wall_us() - l->seen[n].stack.s.idle_us + JS_SECOND_US).text, how);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
@@ -344,8 +352,8 @@ static void add_main_lines(const struct figures_snapshot *l, const struct show_p
 	add_pace_line(page, &l->seen[0].pace);
 	if (missing_us >= 0 && !l->idle.alone)
 		js_buf_printf(page->out,
-			      "no worker has been connected for %s: has its node or its job ended?\n"
-			      "`jobstack recover -s %s` looks, and puts the entries of dead workers back\n",
+			      "no worker has been connected for %s: its node or its job may have ended\n"
+			      "`jobstack recover -s %s` checks, and requeues the entries of dead workers\n",
 			      show_rough(missing_us).text, l->seen[0].stack.name);
 	if (l->idle.alone && (l->idle.last.ended_us >= 0 || l->idle.last.job_us >= 0)) {
 		struct js_buf text = {0};

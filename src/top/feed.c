@@ -121,8 +121,11 @@ static int read_picture(struct jobstack **handle, struct feed_picture *p, struct
 	options.defaults_file = getenv("JOBSTACK_DEFAULTS_FILE");
 	if (*handle == NULL)
 		JS_TRY(jobstack_open(handle, &options, error));
-	if (p->of.view == FEED_STACKS)
-		return figures_snapshot_read(*handle, NULL, &p->shot, error);
+	if (p->of.view == FEED_STACKS) {
+		JS_TRY(figures_snapshot_read(*handle, NULL, &p->shot, error));
+		figures_snapshot_sort(&p->shot);
+		return 0;
+	}
 	JS_TRY(figures_snapshot_read(*handle, p->of.stack, &p->shot, error));
 	return read_history(*handle, p, error);
 }

@@ -64,14 +64,21 @@ static const struct page_row *chosen_row(const struct ui *u)
 	return u->page.n > 0 ? &u->page.row[u->at[u->want.view]] : NULL;
 }
 
-/* Makes the page anew from the picture: after a new picture, a new filter, or another size of the terminal. */
+/* Makes the page anew from the picture: after a new picture, a new filter, or another size of the terminal.  The stack
+ * that was chosen stays so, wherever it stands now. */
 static void make_page(struct ui *u)
 {
+	const struct page_row *chosen = u->want.view == FEED_STACKS ? chosen_row(u) : NULL;
 	size_t *at = &u->at[u->want.view];
+	char name[JOBSTACK_STACK_MAX + 1];
 
 	if (u->picture == NULL)
 		return;
+	(void)snprintf(name, sizeof(name), "%s", chosen != NULL ? chosen->stack : "");
 	page_make(&u->page, u->picture, u->filter, (unsigned)COLS);
+	for (size_t i = 0; i < u->page.n && *name != '\0'; i++)
+		if (strcmp(u->page.row[i].stack, name) == 0)
+			*at = i;
 	if (*at >= u->page.n)
 		*at = u->page.n > 0 ? u->page.n - 1 : 0;
 }
@@ -132,9 +139,11 @@ static int wait_key(struct ui *u)
 		struct feed_picture *p = feed_take(&u->trouble, &u->silent_us);
 
 		if (p != NULL && p->of.number == u->want.number) {
-			feed_free(u->picture);
+			struct feed_picture *old = u->picture;
+
 			u->picture = p;
 			make_page(u);
+			feed_free(old);
 		} else
 			feed_free(p);
 		draw_screen(u);

@@ -112,6 +112,7 @@ static void add_stack(struct page *p, const struct feed_picture *picture, const 
 
 void page_make(struct page *p, const struct feed_picture *picture, const char *filter, unsigned columns)
 {
+	const size_t shown = *filter != '\0' ? picture->shot.n : picture->shot.recent;
 	struct js_buf out = {0};
 	const struct show_page page = {
 		.out = &out, .columns = columns, .colours = show_colours(stdout), .utf8 = js_bar_utf8()};
@@ -125,6 +126,9 @@ void page_make(struct page *p, const struct feed_picture *picture, const char *f
 	else if (picture->shot.n == 0)
 		js_buf_str(&p->text, "there are no stacks yet: `jobstack push` creates one\n");
 	else
-		show_status_table(&picture->shot, &page);
+		show_status_table(&picture->shot, shown, &page);
 	add_rows(p, picture, &out, picture->of.view == FEED_ENTRY ? OUTPUT : STACKS, filter);
+	if (picture->of.view == FEED_STACKS)
+		show_status_more(&picture->shot, shown, "type / and a part of the name", &p->text);
+	p->lines += picture->of.view == FEED_STACKS && shown < picture->shot.n;
 }

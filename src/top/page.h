@@ -23,6 +23,6 @@ struct page {
 };
 
 /* Replaces the contents of PAGE by PICTURE: of the lines that can be chosen, those that contain FILTER, in letters of
- * any case. */
+ * any case.  Without a FILTER, stacks that have been finished for long are only counted. */
 void page_make(struct page *page, const struct feed_picture *picture, const char *filter, unsigned columns);
 void page_free(struct page *page);

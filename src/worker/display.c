@@ -110,7 +110,7 @@ static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 /* Adds how many entries wait for a retry, the first one for WAIT_US. */
 static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 {
-	js_buf_printf(out, "%" PRIu64 " file%s wait%s for the next try", n, show_plural(n), n == 1 ? "s" : "");
+	js_buf_printf(out, "%" PRIu64 " wait%s for the next try", n, n == 1 ? "s" : "");
 	if (wait_us > 0)
 		js_buf_printf(out, "%s in %" PRId64 " s", n == 1 ? "," : ", the first one",
 			      (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
@@ -132,8 +132,7 @@ static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 	else if (idle->waiting > 0)
 		add_retry(out, idle->waiting, idle->next_due_us - (now - f->sight.at_us));
 	else if (idle->running > 0)
-		js_buf_printf(out, "waiting for %" PRIu64 " file%s of other workers", idle->running,
-			      show_plural(idle->running));
+		js_buf_printf(out, "other workers run the last %" PRIu64, idle->running);
 	else if (idle->pushers > 0)
 		js_buf_str(out, "waiting for more names");
 }
@@ -159,7 +158,7 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 	if (f->running > 0 && f->sight.idle.waiting > 0) /* else the second line says it */
 		js_buf_printf(out, ", %" PRIu64 " to retry", f->sight.idle.waiting);
 	if (rate > 0)
-		js_buf_printf(out, ", %s", show_rate(rate, " files").text);
+		js_buf_printf(out, ", %s", show_rate(rate, d->config->commands ? " commands" : " files").text);
 	/* What is left has begun and takes longer than the others did: nobody knows how long.  If nothing can run now,
 	 * the second line says what it waits for. */
 	if (left > 0 && f->sight.idle.pushers == 0 && f->running + f->sight.idle.ready > 0 &&
@@ -216,17 +215,18 @@ void display_announce(struct display *d)
 {
 	const struct sight *sight = &d->box->sight;
 	uint64_t left = sight->all - sight->idle.done - sight->idle.dead;
+	const char *what = d->config->commands ? "command" : "file";
 
 	if (d->config->quiet)
 		return;
 	if (left == 0)
 		speaker_say("stack \"%s\": nothing is left to do", d->config->stack);
 	else if (left == sight->all)
-		speaker_say("stack \"%s\": %" PRIu64 " file%s%s, %zu at a time", d->config->stack, left,
+		speaker_say("stack \"%s\": %" PRIu64 " %s%s%s, %zu at a time", d->config->stack, left, what,
 			    show_plural(left), sight->idle.pushers > 0 ? " so far" : "", d->box->slots_n);
 	else
-		speaker_say("stack \"%s\": %" PRIu64 " of %" PRIu64 " files %s left, %zu at a time", d->config->stack,
-			    left, sight->all, show_are(left), d->box->slots_n);
+		speaker_say("stack \"%s\": %" PRIu64 " of %" PRIu64 " %ss %s left, %zu at a time", d->config->stack,
+			    left, sight->all, what, show_are(left), d->box->slots_n);
 }
 
 /* Failures for good are shown while they happen, or, without the display, the first few in the summary.  Of failures
@@ -291,9 +291,9 @@ void display_summary(struct display *d, int64_t took_us, const char *why)
 	if (b->interrupted > 0)
 		(void)snprintf(interrupted, sizeof(interrupted), ", %" PRIu64 " interrupted", b->interrupted);
 	if (!d->config->of_run || d->config->verbose)
-		speaker_say("%" PRIu64 " file%s done, %" PRIu64 " failed%s in %s%s%s%s", b->done, show_plural(b->done),
-			    b->dead, interrupted, show_duration(took_us).text, attempts, why[0] != '\0' ? ": " : "",
-			    why);
+		speaker_say("%" PRIu64 " %s%s done, %" PRIu64 " failed%s in %s%s%s%s", b->done,
+			    d->config->commands ? "command" : "file", show_plural(b->done), b->dead, interrupted,
+			    show_duration(took_us).text, attempts, why[0] != '\0' ? ": " : "", why);
 	if (!d->config->of_run && b->dead > 0) {
 		for (char *line = d->failures.data; line != NULL && *line != '\0' && !d->on;
 		     line = strchr(line, '\n') + 1)

@@ -276,14 +276,14 @@ void printer_end(struct printer *p)
 
 	if (pthread_mutex_trylock(&p->lock) != 0) { /* a thread hangs in it: nothing may be freed */
 		if (waiting)
-			speaker_say("the output of %zu file%s was not printed: standard output is blocked",
+			speaker_say("the output of %zu command%s was not printed: standard output is blocked",
 				    p->n - p->first, show_plural(p->n - p->first));
 		return;
 	}
 	if (waiting)
 		p->shown = speaker_hide(1);
 	if (print_next(p, 1, &error) != 0)
-		speaker_say("the output of %zu file%s was not printed: %s", p->n - p->first,
+		speaker_say("the output of %zu command%s was not printed: %s", p->n - p->first,
 			    show_plural(p->n - p->first), error.text);
 	if (waiting)
 		(void)speaker_hide(0);

@@ -191,7 +191,7 @@ static void consider_leaving(struct survey *s)
 	else if (!must_stay(s, now))
 		database_leave(s->db, LEAVE_IDLE,
 			       i->state == JOBSTACK_PAUSED ? "the stack is paused"
-							   : "nothing to do for the time of --idle-timeout");
+							   : "nothing to do for as long as --idle-timeout");
 }
 
 /* Looks are rare while work is plenty (batching_look_us).  A worker that has nothing to do looks after each step, as

@@ -77,7 +77,7 @@ assert s.push(iter(names), unique=True) == 0
 assert s.push("/n/plain", unique=True) == 0, "a str is one name"
 assert (s.status().pushed, s.status().ready, s.status().left) == (5, 5, 5)
 assert [e.datapath for e in s.entries(batch=2) if not e.done()] == names
-assert s.status().finished and s.status().done == 5
+assert s.status().finished and s.status().state == "finished" and s.status().done == 5
 assert [i.datapath for i in s.list("done")] == names and s.list("dead") == []
 assert s.find(names[3]) == 4 and s.find("/n/none") is None
 

@@ -47,7 +47,7 @@ jobstack pause -s rest -q
 check 'a paused stack' says 1 'is paused.*jobstack resume' submit -s rest --workers 3 -- true
 jobstack resume -s rest -q
 worker -s rest -- true
-check 'a finished stack' says 1 'not submitted: rest: no entry is left: 1 of 1 is done: `jobstack push -s rest` adds entries' submit -s rest --workers 3 -- true
+check 'a finished stack' says 0 'nothing to submit: rest: no entry is left: 1 of 1 is done: `jobstack push -s rest` adds entries' submit -s rest --workers 3 -- true
 (mkdir elsewhere && cd elsewhere && jobstack push -q -s rel x) >/dev/null
 check 'names of another directory' says 2 'pushed from the directory .*/elsewhere: submit from there, or give it with --chdir' submit -s rel --workers 1 -- true
 check '... --chdir' submit -s rel --workers 1 --chdir elsewhere --dry-run -- true

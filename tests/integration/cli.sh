@@ -98,10 +98,15 @@ check 'no command, but what others call it' says 2 'did you mean .jobstack drop.
 check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill NAME ENTRY. ends one.*jobstack cancel NAME --all. gives up all.*scancel or kill ends workers' jobstack abort
 jobstack push -q -s one /x
 jobstack push -q -s two /x
-check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": give it once' jobstack drop -s one --stack two --yes
-is '... drops none: status of several' "$(jobstack status -s one two --stack one --json | jq -r .stack)" $'one\ntwo'
+check 'drop of several, and one is missing: none goes' says 2 'there is no stack "twos": did you mean "two"' jobstack drop one twos --yes
+check '... all, after one question that names them' eval '"$JOBSTACK_SOURCE/tests/support/in-pty" --out asked expect="y/N" send="n
+" -- jobstack drop two one; grep -q "remove the stack \"two\" with its 1 entry .*, the stack \"one\" with its 1 entry .*, and their history. .y/N. n" asked'
+is '... status of several' "$(jobstack status -s one two --stack one --json | jq -r .stack)" $'one\ntwo'
 like '... in a table' "$(jobstack status two one)" $'\ntwo .*\none '
 check '... one of them is not there' says 2 'there is no stack "onn"' jobstack status one onn
+check 'drop of two at once' prints 0 $'dropped the stack "one" with 1 entry\ndropped the stack "two" with 1 entry' jobstack drop one two --yes
+jobstack push -q -s one /x
+jobstack push -q -s two /x
 is 'report of several' "$(jobstack report -s one two --json | jq -r .stack)" $'one\ntwo'
 is 'wait for several, which have one time' "$(jobstack wait one two --timeout 0 2>/dev/null)" $'one: 0 done, 0 dead, 1 left\ntwo: 0 done, 0 dead, 1 left'
 check 'a stack that has nearly this name' says 2 'there is no stack "onee": did you mean "one". .jobstack status. lists' jobstack list -s onee
@@ -194,7 +199,7 @@ unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_
 check 'nothing is ready: waiting' says 1 'nothing is ready: a: 1 is waiting for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
 push fin /1
 jobstack pop -q -s fin >/dev/null
-check '... running' says 1 'the last 1 is running: .jobstack status -s fin. shows the workers' jobstack pop -s fin
+check '... running' says 1 'nothing is queued, and 1 still runs: .jobstack status -s fin. shows the workers' jobstack pop -s fin
 jobstack close -s fin 1
 check '... finished' says 1 'nothing is ready: fin: no entry is left: 1 of 1 is done: .jobstack push -s fin. adds entries' jobstack pop -s fin
 check '... with nothing on standard output' prints 1 '' jobstack pop -s fin
@@ -361,7 +366,10 @@ is 'logs: by state' "$(jobstack logs -s log -t dead --stderr)" 'err 2'
 is '... and by other options' "$(jobstack logs -s log -t all --match '/q*' --stdout; jobstack logs -s log 1 2 --exit 1 --stdout)" $'out of /quiet\nout of /it\'s'
 check '... of which there is none' says 1 'no entry of the stack "log" matches' jobstack logs -s log -t lost
 check '... which is nonsense' says 2 '"odd" is not a state' jobstack logs -s log -t odd
-check '... nothing is selected' says 2 'select them, as in -t dead' jobstack logs -s log
+is '... nothing is selected: the dead entries' "$(jobstack logs -s log 2>&1)" "$(jobstack logs -s log -t dead 2>&1)"
+jobstack push -q -s fine /1 >/dev/null
+worker -s fine -- true
+check '... of which there are none' says 1 'no entry of the stack "fine" is dead; --all prints' jobstack logs -s fine
 "$JOBSTACK_SOURCE/tests/support/in-pty" --out seen -- env TERM=xterm JOBSTACK_PAGER='sed "s/^/paged: /"' jobstack logs -s log 1
 like 'logs: a terminal gets a pager, with a head and both streams' "$(tr -d '\r' <seen)" $'paged: .*==> entry 1 attempt 2: exit 1 .*\npaged: out of /it.s\npaged: err 2'
 check '... which may end early' "$JOBSTACK_SOURCE/tests/support/in-pty" --out seen -- env TERM=xterm JOBSTACK_PAGER=true jobstack logs -s log -t all
@@ -390,8 +398,8 @@ like 'show: one that has not run' "$(jobstack show -s st 6)" $'state +ready\n\ni
 like 'show: one that runs' "$(jobstack show -s st /3)" $'state +running\n\nattempt 1: running\n  when .*, for .* now'
 check 'show: no such entry' says 2 'there is no entry' jobstack show -s log 99
 rm -rf w/jobstack-logs
-check 'logs: the file is gone: where it was' says 2 "can.t read the output of attempt 2 in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1 --stdout
-check '... and the end of what the database has' says 1 "can.t read the output of attempt 2 in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file.*from the database:.err 2" jobstack logs -s log 1
+check 'logs: the file is gone: where it was' says 2 "can.t read the output of attempt 2 of entry 1 \\(/it.s\\) in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1 --stdout
+check '... and the end of what the database has' says 1 "can.t read the output of attempt 2 of entry 1 .* in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file.*from the database:.err 2" jobstack logs -s log 1
 
 # ---- requeue
 numbered 1 400 | jobstack push -q -s re --max-attempts 1 >/dev/null
@@ -439,7 +447,7 @@ like '... and where the output lies' "$(cat err)" "output is in jobstack-logs/$s
 is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
 numbered 1 30 >names
 like 'again, with more names: only those' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
-like '... the others are counted' "$(cat err)" "the stack already had 20 of these names: .*; .jobstack requeue -s $stack -t done. puts them back"
+like '... the others are counted' "$(cat err)" "the stack already had 20 of these names; .jobstack requeue -s $stack -t done. runs them again"
 like '... {} at the end is the same command' "$(timeout 300 jobstack run -- ./cmd {} <names 2>&1)" "stack \"$stack\""
 check 'nothing new' timeout 300 jobstack run -q --slots 2 -- ./cmd <names
 check 'empty input: what there is' timeout 300 jobstack run -q -- ./cmd </dev/null
@@ -472,7 +480,7 @@ like 'a name that can be typed' "$(timeout 300 jobstack run './a b/-,c:d e' ::: 
 like '... for --shell' "$(timeout 300 jobstack run --shell -- 'test -n {}' <<<x 2>&1)" 'stack "test-1"'
 sql "UPDATE stack SET origin=UNHEX(SHA2(CONCAT('somebody',CHAR(0),'$PWD',CHAR(0),'./cmd',CHAR(0),'own'),256)) WHERE name='test-1'"
 like 'the stack of another user for the same line is left alone' "$(timeout 300 jobstack run ./cmd own ::: /1 2>&1)" 'stack "cmd-5"'
-like '-s and another command' "$(timeout 300 jobstack run -s js -a names -- ./cmd x 2>&1)" 'the stack already had 30 of these names: those that are done do not run again'
+like '-s and another command' "$(timeout 300 jobstack run -s js -a names -- ./cmd x 2>&1)" 'the stack already had 30 of these names; .jobstack requeue -s js -t done. runs them again'
 jobstack push -q -s limited /1 /2
 like 'what is left counts for --max-entries, too' "$(timeout 300 jobstack run -s limited --jobs 1 --max-entries 1 ./cmd ::: /3 2>&1)" "the stack has 2 entries left from before: --max-entries counts .*1 done, 0 dead, 2 left"
 # a file of command lines
@@ -520,7 +528,7 @@ check 'an extension is part of the name' says 2 'both have --creates "d/x.png".*
 printf '/d/x\n/d/x\n/e/y\n' | jobstack push -q -s same >/dev/null
 check 'the same name twice is no clash' worker -s same --dry-run --output '{/}' -- true
 check 'nor are names without a common result' timeout 300 jobstack run -q -s noclash --output 'noclash/{/}' true ::: 'd1/x y' d2/y
-check 'an empty list' says 1 'nothing to do: no files were given' jobstack run -s none ./cmd :::
+check 'an empty list' says 1 'nothing to do: no names were given' jobstack run -s none ./cmd :::
 check 'a pattern without a match' says 1 'matches no file' jobstack run -s none ./cmd ::: 'few/*.hdf'
 check 'files and -a' says 2 'not from both' jobstack run -s none -a names ./cmd ::: a
 check 'files, and no command' says 2 'there is no command to run' jobstack run few/a.nc --
@@ -533,7 +541,7 @@ jobstack run -q -s few --max-attempts 1 --retry-delay 7s ./cmd ::: other
 like 'the policy of a stack' "$(jobstack status -s few --json)" '"max_attempts": ?1,.*"retry_delay_seconds": ?7'
 check '... no other values' says 2 'retry-delay takes a duration' jobstack run --retry-delay x -- ./cmd
 check '... ' says 2 'max-attempts takes a whole number from 1' jobstack run --max-attempts 0 -- ./cmd
-like '... files of earlier runs are told of' "$(jobstack run -s few ./cmd ::: more 2>&1)" 'these files are added to those of earlier runs in the stack "few" \([0-9]+ done, [0-9]+ dead, 0 left, which run, too\); -s NAME'
+like '... files of earlier runs are told of' "$(jobstack run -s few ./cmd ::: more 2>&1)" 'this adds to the stack "few" of earlier runs \([0-9]+ done, [0-9]+ dead, 0 left\); -s NAME'
 check 'files without :::' says 1 'the input is empty.*put ::: before them: .jobstack run ./cmd ::: /etc/passwd \.\.\..$' jobstack run -s empty ./cmd -v /etc/passwd /etc/group </dev/null
 # --again
 mkdir more && cd more || exit
@@ -565,7 +573,7 @@ check '... drop forgets it' says 2 'no earlier .jobstack run. of the stack wall'
 numbered 1 2 | jobstack push -q -s typed
 like 'no names on a terminal, and some are left: it goes on with them' "$("$JOBSTACK_SOURCE/tests/support/in-pty" -- jobstack run -s typed true 2>&1)" 'no names are given, so this continues.*2 done'
 timeout 300 jobstack run -q true ::: /p && jobstack prune -q --yes true-1 --older-than 0s
-like '... pruned: that is said' "$(timeout 300 jobstack run true ::: /p 2>&1)" 'skipped 1 of these names .done before, then pruned.'
+like '... pruned: that is said' "$(timeout 300 jobstack run true ::: /p 2>&1)" '1 of these names were done and pruned: only another stack'
 cd more || exit
 cd ..
 # it works while names still come

@@ -242,7 +242,7 @@ rm go
 check 'a terminal of one column' fails_with 1 shown narrow --size 1x1 'expect=~.*~' 'run=touch go' -- --max-attempts 1 -s narrow -a some
 check '... is not left' sh -c "! grep -aE '~[^$(printf '\r\033')]' narrow"
 printf '%s\n' /bad >one
-check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits for the next try, in [1-3] s' -- --max-attempts 2 --retry-delay 3 -s retry -a one
+check 'a retry is awaited' fails_with 1 shown retry 'expect=1 waits for the next try, in [1-3] s' -- --max-attempts 2 --retry-delay 3 -s retry -a one
 is '... of what failed once, which is told' "$(text retry | grep -ac 'failed, will be tried again.*: /bad')" 1
 is '... and the file fails once' "$(text retry | grep -ac 'failed[^,]*: /bad')" 2
 rm go

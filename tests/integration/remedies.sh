@@ -64,8 +64,8 @@ sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
 sed 's/^host=.*/host=nowhere.invalid/' "$JOBSTACK_TEST_CNF" >nowhere.cnf
 chmod 600 wrong.cnf tls.cnf nowhere.cnf
 check 'a host that does not resolve' says 69 'the name does not resolve here: use the IP address' jobstack status --defaults-file nowhere.cnf
-check 'a wrong password' says 77 'check user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
-check '... for the worker' says 77 'check user and password in wrong.cnf' jobstack-worker --defaults-file wrong.cnf -s work -- true
+check 'a wrong password' says 77 'refused the user or the password: Access denied for user .*: correct user and password in wrong.cnf, or ask' jobstack status --defaults-file wrong.cnf
+check '... for the worker' says 77 'correct user and password in wrong.cnf' jobstack-worker --defaults-file wrong.cnf -s work -- true
 if sql 'SELECT @@have_ssl' | grep -q YES; then
 	check 'the server has TLS' says 0 '' jobstack status --defaults-file tls.cnf
 else

@@ -204,10 +204,10 @@ check "which is kept" not test "$(kept_port)" = "$port"
 check "the client file says so" grep -qx "port=$(kept_port)" "$CNF"
 gives 0 server a stop
 check "another address" gives 0 server a start --bind 127.0.0.2
-check "with another server's client file: said" both 0 "named another server" \
+check "with another server's client file: said" both 0 "now names this server, not" \
 	"$JOBSTACK" server start --data "$T/b" --client-file "$CNF"
-check "a start takes it back" both 0 "named another server" server a start
-check "which is told once" not both 0 "named another server" server a start
+check "a start takes it back" both 0 "now names this server, not" server a start
+check "which is told once" not both 0 "now names this server, not" server a start
 check "is what clients are told" grep -qx "host=127.0.0.2" "$CNF"
 check "the certificate is good for that address" gives 0 sql "$CNF" "SELECT k FROM kept"
 check "and of the same CA" test "$(sha256sum <"$T/a/tls/ca.pem")" = "$before"
@@ -449,6 +449,36 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=40m,mode=755 none "$T/full" 2>/d
 else
 	echo "skip - a full disk: needs root and the right to mount"
 fi
+
+# ---- remove
+check "remove: another directory than the file's" both 2 "give --data DIR" "$JOBSTACK" server remove --client-file "$T/nowhere.cnf" --yes
+check "one that is not there" both 2 "there is no server in" server gone remove --yes
+gives 0 server rm start
+gives 0 env JOBSTACK_DEFAULTS_FILE="$T/rm.d/client.cnf" sh -c '"$1" init -q && "$1" push -q -s left /1 /2 && "$1" pop -q -s left --lease 1h' sh "$JOBSTACK"
+check "one that runs is refused" both 1 "\`jobstack server stop --data '$T/rm'\` first" server rm remove --yes
+gives 0 server rm stop
+check "without a terminal it wants --yes" both 2 "so --yes is required" server rm remove
+check "one with a live worker is refused" both 1 "1 workers and pushes are alive in the database of the stopped server" server rm remove --yes
+check "... and is stopped again" both 1 stopped server rm status
+gives 0 server rm start
+gives 0 env JOBSTACK_DEFAULTS_FILE="$T/rm.d/client.cnf" "$JOBSTACK" close -s left 1 --attempt 1 --exit 0
+gives 0 server rm stop
+in_pty="$(dirname "$0")/../support/in-pty"
+check "the question says what will be gone" gives 1 "$in_pty" expect='y/N' 'send=n
+' -- "$JOBSTACK" server remove --data "$T/rm" --client-file "$T/rm.d/client.cnf"
+check "the directory, its size, the stacks, what is left" grep -qE "delete $T/rm \([0-9.]+ MB; stacks: 1, entries left: 1\)\? " "$T/out"
+check "no is no" test -d "$T/rm/data"
+mkdir "$T/rm.removed" && touch "$T/rm.removed/jobstack.lock" && mkdir "$T/rm.removed/data" # as a call leaves it that was killed
+check "yes is yes" both 0 "$T/rm is deleted" server rm remove --yes
+check "the directory is gone, and what an earlier call left" test ! -e "$T/rm" -a ! -e "$T/rm.removed" -a ! -e "$T/rm.d/client.cnf"
+mkdir -p "$T/rm.removed/data/x"
+check "after a kill the next call finishes" both 0 "is deleted" server rm remove --yes
+check "so that nothing is left" test ! -e "$T/rm.removed"
+gives 0 server rm start
+gives 0 server rm stop
+mv "$T/rm/data/ibdata1" "$T/aside/" && printf nonsense >"$T/rm/data/ibdata1"
+check "one that does not start can be removed" both 0 "$T/rm is deleted" server rm remove --yes
+check "together with its damaged data" test ! -e "$T/rm"
 
 # ---- as an ordinary user
 if [ "$(id -u)" = 0 ]; then

@@ -128,7 +128,7 @@ check 'its stacks are not deleted unasked' says 1 'has 2 stacks: --replace delet
 check 'set back' server a restore -q one.gz --replace
 is '... what came later is gone' "$(pushed a)" '"pushed":20'
 jobstack recover -q -s one # what ran at the time of the backup
-check '... but kept, in a file that is not replaced while it is read' says 1 'give that file another name first' server a restore a.replaced --replace
+check '... but kept, in a file that is not replaced while it is read' says 1 'rename a.replaced first: the restore saves the present database there' server a restore a.replaced --replace
 mv a.replaced kept.gz
 check '... and can be had back' server a restore -q kept.gz --replace
 is '... all of it' "$(pushed a)" '"pushed":22'
@@ -283,7 +283,7 @@ check 'the way back' server a start -q
 is '... the data are the same' "$(counts a)" "$before"
 
 # moved
-check 'not to itself' says 2 'names the server that is to be moved' server a move a.cnf
+check 'not to itself' says 2 'a.cnf is the option file of the old server: name that of the new one' server a move a.cnf
 check 'workers must have ended' says 1 'workers and pushes are alive in the database jobstack: let them end' server a move b.cnf
 jobstack recover -q -s one >/dev/null 2>&1
 check '... also those of the other one' says 1 'workers and pushes are alive' server a move b.cnf --replace

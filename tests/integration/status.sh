@@ -309,6 +309,23 @@ check '... plain' sh -c '! grep -q "$(printf "\033")" lines'
 (timeout 300 jobstack status --json -w0.1 -s fail | head -n 2 >rounds)
 is '... in JSON: a line a round' "$(json stack <rounds)" $'fail\nfail'
 
+# ---- all stacks: the recent ones first
+for i in $(seq 1 12); do push "old$i" /1; done
+for i in $(seq 1 12); do jobstack cancel -q -s "old$i" 1; done
+push abandoned /1
+sql "UPDATE stack SET created=created-INTERVAL 40 DAY WHERE name LIKE 'old%' OR name='abandoned'; UPDATE push JOIN stack USING(stack_id) SET
+	push.ended=push.ended-INTERVAL 30 DAY WHERE name LIKE 'old%' OR name='abandoned'; UPDATE push JOIN stack USING(stack_id) SET
+	push.ended=push.ended+INTERVAL 1 DAY WHERE name='old7'"
+all=$(jobstack status)
+like 'old finished stacks are counted' "$all" $'\n12 more, finished before 20[0-9-]+T[0-9:]+Z: .jobstack status --all. shows them$'
+like '... those with workers are first' "$all" $'^STACK .*\n(dying|fail|idle|many|pace|young) '
+like '... and what was never done is shown' "$all" $'\nabandoned .*\n12 more'
+is '... on request all are shown' "$(jobstack status --all | grep -c '^old')" 12
+like '... the newest first' "$(jobstack status --all)" $'\nabandoned .*\nold7 .*\nold12 .*\nold11 '
+is '... and in JSON, by name' "$(jobstack status --json | json stack | sort -c && jobstack status --json | grep -c '"old')" 12
+is '... finished is what the text says' "$(jobstack status old1 --json | json state)" finished
+like '... in the table of some all are shown' "$(jobstack status old1 old2)" $'\nold1 .*\nold2 '
+
 # ---- push
 check 'push: progress on a terminal' in_pty --out w expect='[0-9]+ names, [0-9]+/s' expect='pushed' -- sh -c '(seq -f /p/%.0f 2000; sleep 0.7; seq -f /q/%.0f 300000) | jobstack push -s pushed'
 check '... not into a file' sh -c '(seq -f /r/%.0f 2000; sleep 0.7; seq -f /s/%.0f 2000) | jobstack push -s quiet 2>err && test ! -s err'

@@ -62,10 +62,14 @@ check 'no such stack' fails_with 2 in_pty --out none -- jobstack top arsi
 check 'its program was not built' eval 'cp "$(command -v jobstack)" . && fails_with 2 in_pty --out none -- ./jobstack top && grep -q libncurses-dev none'
 
 on_screen jobstack top
-sees 'all stacks' $'^all stacks\n.*STACK.*\nairs .*\nlong .*'
-check 'the first is chosen' wait_for 10 chosen '^.*airs'
+sees 'all stacks, the one that works first' $'^all stacks\n.*STACK.*\nlong .*\nairs .*'
+check 'the first is chosen' wait_for 10 chosen '^.*long'
 keys j
-check 'a key chooses the next' wait_for 10 chosen '^.*long'
+check 'a key chooses the next' wait_for 10 chosen '^.*airs'
+jobstack push -q -s newer /1 >/dev/null
+sees '... which moves down' $'\nlong .*\nnewer .*\nairs .*'
+check '... and stays chosen' wait_for 10 chosen '^.*airs'
+jobstack drop -q --yes -s newer
 keys / A I R Enter
 sees '/ leaves lines with a text' $'only lines with: AIR\n.*STACK.*\nairs .*\n\n'
 keys Enter
@@ -98,7 +102,7 @@ keys q
 sees 'q goes back' $'^airs\n'
 keys Escape
 sees 'so does Esc' $'^all stacks\n.*airs'
-keys j p
+keys k p
 sees 'p pauses' 'the stack "long" is paused now'
 check '... the stack that is chosen' state_is long '1 0'
 keys u

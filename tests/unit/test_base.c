@@ -80,6 +80,33 @@ static void durations(void **state)
 	assert_int_equal(js_num_duration(NULL, &(int64_t){0}), -1);
 }
 
+/* Each is rounded to the smallest unit that is shown, and what is rounded up to a limit is shown as beyond it. */
+static void rounded_durations(void **state)
+{
+	static const struct {
+		int64_t us;
+		const char *text;
+	} row[] = {{-1, "?"},
+		   {0, "0.0 s"},
+		   {9940000, "9.9 s"},
+		   {9960000, "10 s"},
+		   {59900000, "60 s"},
+		   {119400000, "119 s"},
+		   {119600000, "2 min 0 s"},
+		   {7199400000, "119 min 59 s"},
+		   {7199600000, "2 h 0 min"},
+		   {INT64_C(10799) * 1000000, "3 h 0 min"},
+		   {INT64_C(172799) * 1000000, "2 d 0 h"},
+		   {INT64_C(262800) * 1000000, "3 d 1 h"}};
+	char text[40];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		js_num_duration_text(row[i].us, text, sizeof(text));
+		assert_string_equal(text, row[i].text);
+	}
+}
+
 static void numbers(void **state)
 {
 	uint64_t u;
@@ -499,6 +526,7 @@ static void busy_clocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
+					   cmocka_unit_test(rounded_durations),
 					   cmocka_unit_test(numbers),
 					   cmocka_unit_test(clock_texts),
 					   cmocka_unit_test(first_error_wins),

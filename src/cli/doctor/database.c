@@ -50,7 +50,8 @@ static int check_name(struct doctor *d, const char *host)
 	(void)getnameinfo(all->ai_addr, all->ai_addrlen, address, sizeof(address), NULL, 0, NI_NUMERICHOST);
 	freeaddrinfo(all);
 	loopback = js_net_loopback(address);
-	doctor_warn_if(loopback && d->slurm, d, "name", remedy, "%s is %s%s", host, address,
+	doctor_warn_if(loopback && d->slurm, d, "name", remedy, "%s is %s%s", host,
+		       strcmp(host, address) == 0 ? "an address" : address,
 		       loopback ? ", which only this host can reach" : "");
 	return loopback;
 }

@@ -228,8 +228,7 @@ static int judge_stack(struct submit *s)
 		return end_rounds(
 			s, CLI_NO,
 			"no more workers are submitted, because no entry ended in the last %d jobs, and %" PRIu64
-			" %s left: if they need longer than --time, raise --time; see `jobstack status -s %s` "
-			"and the logs in %s",
+			" %s left: raise --time if they need longer; see `jobstack status -s %s` and the logs in %s",
 			IDLE_ROUNDS, left, show_are(left), name, s->logs);
 	return CLI_GO_ON;
 }

@@ -211,16 +211,25 @@ static int set_paths(struct submit *s)
 
 /* ------------------------------------------------------------------------------------------------------- checks */
 
-/* Checks that there is something for workers to do.  Returns 0, or the exit status, with the reason printed. */
+/* Checks that there is something for workers to do.  CLI_GO_ON, or the exit status, with the reason printed: for a line
+ * that is called every night, a stack with nothing left is no failure. */
 static int check_for_work(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
 	const struct js_buf *cwd = &s->stack.cwd;
 
-	/* running entries are no work for new workers; a push that is still running will bring some */
-	if (t->state != JOBSTACK_OPEN || t->ready + t->waiting + t->held + t->pushers == 0) {
+	if (t->state != JOBSTACK_OPEN) {
 		cli_why_say(s->cli, "not submitted: ");
 		return CLI_NO;
+	}
+	/* running entries are no work for new workers; a push that is still running will bring some */
+	if (t->ready + t->waiting + t->held + t->pushers == 0) {
+		if (s->cli->json)
+			return CLI_PRINT(KEY_TEXT("stack", s->cli->stack), KEY_JSON("jobs", json_array()),
+					 KEY_COUNT("workers", 0), KEY_COUNT("left", t->running));
+		if (!s->cli->quiet)
+			cli_why_say(s->cli, "nothing to submit: ");
+		return CLI_YES;
 	}
 	if (cwd->len > 0 && s->chdir == NULL && strcmp(cwd->data, s->cwd) != 0) {
 		cli_tell(s->cli,
@@ -229,7 +238,7 @@ static int check_for_work(struct submit *s)
 			 cwd->data);
 		return CLI_USAGE;
 	}
-	return 0;
+	return CLI_GO_ON;
 }
 
 /* Looks for a node that the job may get, by its partition and node list, and that is not this host: one with another
@@ -279,7 +288,7 @@ static int check_database(struct submit *s)
 			      file[0] != '\0' ? file : "~/.my.cnf");
 	cli_tell(s->cli,
 		 "%sonly this host can reach the database at %s, and the job may run on other hosts (%s): %s, and "
-		 "submit again (--force submits all the same)",
+		 "submit again; --force submits it anyway",
 		 s->force || s->dry_run ? "warning: " : "not submitted: ", where, node,
 		 remedy.data != NULL ? remedy.data : "");
 	js_buf_free(&option);
@@ -451,9 +460,13 @@ static int submit_all(struct submit *s)
  */
 static int first_round(struct submit *s)
 {
+	int status;
+
 	if (figures_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
 		return cli_fail(s->cli);
-	JS_TRY(check_for_work(s));
+	status = check_for_work(s);
+	if (status != CLI_GO_ON)
+		return status;
 	JS_TRY(check_database(s));
 	JS_TRY(cli_worker_try(s->cli, s->option_file, &s->worker, s->cli->words, "nothing was submitted"));
 	return CLI_GO_ON;

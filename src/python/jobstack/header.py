@@ -140,6 +140,7 @@ class jobstack_status(ctypes.Structure):
         ("silent", c_uint64),
         ("ended", c_uint64),
         ("strict_order", c_uint64),
+        ("idle_us", c_int64),
     ]
 
 

@@ -30,6 +30,8 @@ class Status:
         self.retry_delay = to_seconds(s.retry_delay_us)
         self.cwd = None if s.cwd is None else os.fsdecode(s.cwd)
         self.note = to_text(s.note)
+        if self.state == "open" and self.finished:
+            self.state = "finished"
 
     @property
     def left(self):
