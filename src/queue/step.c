@@ -431,8 +431,7 @@ static int try_step(struct jobstack_worker *w, const struct jobstack_step *step,
 		report->kills = w->kills;
 	if (report != NULL)
 		report->next_start_us = s.next_start_us;
-	if (status == 0 && rated &&
-	    batch->count > 0) /* the time was given after SENT, so it ends after this, by every clock */
+	if (status == 0 && rated && batch->count > 0) /* the server's time of the claim was after SENT */
 		batch->start_by_us = (committed ? sent : first) + (int64_t)s.pop.start_us;
 	if (status == 0)
 		advance_worker(&s, committed ? sent : first); /* the try that moved seq, or one before it */
