@@ -263,7 +263,7 @@ SELECT 'counter' AS kind,0 AS entry,CONCAT(what,': ',said,' by the counters, ',c
 		WHERE stack_id=@js_stack AND named IS NOT NULL) c WHERE said<>counted
 	UNION ALL
 	SELECT 'counter',0,'it has a limit of running entries, but no row in the table `running_limit`: the limit is not enforced' FROM stack s
-		WHERE s.stack_id=@js_stack AND s.max_running IS NOT NULL AND NOT EXISTS(SELECT 1 FROM running_limit g WHERE g.stack_id=s.stack_id);
+		WHERE s.stack_id=@js_stack AND s.limited>0 AND NOT EXISTS(SELECT 1 FROM running_limit g WHERE g.stack_id=s.stack_id);
 
 -- For all stacks at once: no table has rows of a stack that does not exist.  DISTINCT is fast here, because it skips
 -- along an index from one stack to the next.

@@ -64,6 +64,9 @@ CREATE TABLE IF NOT EXISTS stack (
     max_losses  INT UNSIGNED    NOT NULL DEFAULT 5,
     retry_delay_us BIGINT UNSIGNED NOT NULL DEFAULT 5000000,
     max_running BIGINT UNSIGNED NULL,                   -- NULL: no limit
+    max_starts  BIGINT UNSIGNED NULL,                   -- workers start at most so many entries in any starts_us; NULL: no limit
+    starts_us   BIGINT UNSIGNED NULL,                   -- in microseconds
+    limited     TINYINT UNSIGNED NOT NULL DEFAULT 0,    -- 1 if max_running is set, plus 2 if max_starts is: how a pop has to be
     max_failures BIGINT UNSIGNED NULL,                  -- with so many dead entries the stack is paused; NULL: never
     named       BIGINT UNSIGNED NULL,                   -- entries up to this have their row in name; NULL: no push was unique
     indexed     BIGINT UNSIGNED NOT NULL DEFAULT 0,     -- entries up to this have their row in path
@@ -187,12 +190,15 @@ CREATE TABLE IF NOT EXISTS worker (
     KEY worker_of_stack (stack_id, ended)
 ) ENGINE=InnoDB;
 
--- A row for each stack that has, or had, max_running, and nothing but a lock: whoever pops there takes it first, between
--- worker and claim in the lock order, and then counts what is open in claims.  A counter of its own could come to differ
--- from them.
+-- A row for each stack that has, or had, max_running or max_starts.  Whoever pops there locks it first, between worker and
+-- claim in the lock order.  For max_running it is nothing but a lock: what is open is counted in claims, since a counter of
+-- its own could come to differ from them.  For max_starts it says when the next entry may be claimed, and how long after a
+-- claim that is.
 CREATE TABLE IF NOT EXISTS running_limit (
     stack_id    BIGINT UNSIGNED NOT NULL,
     locked      BIGINT UNSIGNED NOT NULL DEFAULT 0,     -- as in stack
+    next_start  DATETIME(6)     NOT NULL DEFAULT '2000-01-01 00:00:00',
+    interval_us BIGINT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (stack_id)
 ) ENGINE=InnoDB;
 

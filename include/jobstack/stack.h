@@ -75,13 +75,14 @@ struct jobstack_status {
 	uint32_t max_attempts, max_losses;
 	int64_t retry_delay_us;
 	int64_t max_running, max_failures; /* 0: no limit */
-	uint64_t moved, pruned; /* entries that were moved to another stack, or deleted; pushed counts them */
-	const char *note;	/* why the stack is paused or cancelled, or NULL */
-	uint64_t busy;		/* slots that run an entry */
-	uint64_t silent;	/* workers without a heartbeat for longer than their lease */
-	uint64_t ended;		/* how many ended entries `rate` was computed from */
-	uint64_t strict_order;	/* of the policy */
-	int64_t idle_us;	/* time since the last worker or push ended; 0: there is one now */
+	uint64_t moved, pruned;	       /* entries that were moved to another stack, or deleted; pushed counts them */
+	const char *note;	       /* why the stack is paused or cancelled, or NULL */
+	uint64_t busy;		       /* slots that run an entry */
+	uint64_t silent;	       /* workers without a heartbeat for longer than their lease */
+	uint64_t ended;		       /* how many ended entries `rate` was computed from */
+	uint64_t strict_order;	       /* of the policy */
+	int64_t idle_us;	       /* time since the last worker or push ended; 0: there is one now */
+	int64_t max_starts, starts_us; /* of the policy; 0: no limit */
 };
 
 /* Returns 0 to go on.  Any other value ends the listing, which then returns JOBSTACK_ESTOPPED. */
@@ -144,14 +145,16 @@ struct jobstack_policy {
 	int32_t priority;	/* for all entries that nobody has claimed; or JOBSTACK_PRIORITY_UNCHANGED */
 	int64_t strict_order; /* 1: entries are popped exactly in their order, whatever that costs; 0: nearly so; 0.  A
 				 last-in-first-out stack is always exact: there it is 1, and stays 1 */
+	int64_t max_starts;   /* workers together start at most so many entries in any STARTS_US; 0: no limit; 0 */
+	int64_t starts_us;    /* in microseconds; it counts only with max_starts */
 };
 #define JOBSTACK_PRIORITY_UNCHANGED INT32_MIN
 /* clang-format off */
-#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_UNCHANGED, -1}
+#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_UNCHANGED, -1, -1, -1}
 /* clang-format on */
 
-/* Changes the policy of STACK.  It applies from the next pop and the next failure on.  With max_running, workers claim
- * only what they can start at once.  Errors: EMISSING, EUSAGE, ECONFLICT (the stack is being dropped). */
+/* Changes the policy of STACK.  It applies from the next pop and the next failure on.  With max_running or max_starts,
+ * workers claim only what they can start at once.  Errors: EMISSING, EUSAGE, ECONFLICT (the stack is being dropped). */
 int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
 			struct jobstack_error *error);
 

@@ -31,9 +31,13 @@ struct jobstack_batch {
 	size_t count;
 	const struct jobstack_entry *first; /* of `count` elements: see "Arrays" above */
 	void *memory;			    /* the library's */
+	/* In a stack with max_starts, the moment from which on it is too late to start the entry: then it must go back
+	 * as JOBSTACK_UNSTARTED.  0: there is no such moment.  (A batch of jobstack_pop has none: the pop itself counts
+	 * as the start.) */
+	int64_t start_by_us;
 };
 /* clang-format off */
-#define JOBSTACK_BATCH_INIT {sizeof(struct jobstack_batch), 0, 0, NULL, NULL}
+#define JOBSTACK_BATCH_INIT {sizeof(struct jobstack_batch), 0, 0, NULL, NULL, 0}
 /* clang-format on */
 
 /* Entry I of BATCH, from 0; NULL if there are not so many.  Valid until jobstack_batch_free. */
@@ -114,9 +118,10 @@ struct jobstack_worker_options {
 
 /* Claims up to K entries (1 to JOBSTACK_POP_MAX) of STACK for a script, under a worker row of their own.  The lease
  * (default: 12 hours) starts now and is renewed only by jobstack_renew.  OPTIONS NULL: defaults.  Returns 1 and an
- * empty batch if nothing is ready or the stack is paused.  The claim outlives the handle and the process: anybody who
- * has the numbers can close it.  Nothing stops a script that runs longer than its lease.  Errors: EUSAGE (K is
- * out of range); EMISSING if there is no such stack; ECONFLICT if it is being dropped; ENODB, ESTOPPED. */
+ * empty batch if nothing is ready or the stack is paused.  With max_starts it waits until a start is allowed, claims
+ * one entry, and counts as that start.  The claim outlives the handle and the process: anybody who has the numbers can
+ * close it.  Nothing stops a script that runs longer than its lease.  Errors: EUSAGE (K is out of range); EMISSING if
+ * there is no such stack; ECONFLICT if it is being dropped; ENODB, ESTOPPED. */
 int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
 		 struct jobstack_batch *batch, struct jobstack_error *error);
 
@@ -202,9 +207,15 @@ struct jobstack_step {
 	/* Stored with `running`, for display (struct jobstack_worker_row): how long this worker's steps take, and which
 	 * part of its slots' time, in thousandths, they wait for steps.  step_us 0: not known. */
 	uint64_t step_us, waiting;
+	/* With max_starts a step claims one entry at most.  So long after the step was first sent, the entry can still
+	 * be started (the batch says until when): the longer, the fewer can be started in all.  At most
+	 * JOBSTACK_START_MOST; 0: JOBSTACK_START_LEAST. */
+	uint64_t start_us;
 };
+#define JOBSTACK_START_LEAST 50000
+#define JOBSTACK_START_MOST 60000000
 /* clang-format off */
-#define JOBSTACK_STEP_INIT {sizeof(struct jobstack_step), NULL, 0, 0, NULL, 0, 0, 0, 0}
+#define JOBSTACK_STEP_INIT {sizeof(struct jobstack_step), NULL, 0, 0, NULL, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* What a step reports beside its entries.  If steps follow each other quickly, everything but the state may be half a
@@ -214,13 +225,14 @@ struct jobstack_step_report {
 	enum jobstack_stack_state state;
 	int due;	 /* waiting entries are due: jobstack_promote makes them ready */
 	const char *cwd; /* the directory of relative names, or NULL; valid until the next step */
-	int limited;	 /* the stack has max_running: claim no more than can be started at once */
+	int limited; /* 1: the stack has max_running; 2: max_starts; 3: both.  Then claim only what can start at once */
 	/* Requests to kill commands, for jobstack_kill_wanted; NULL: no requests.  Valid until the next step. */
 	const char *kills;
 	uint64_t max_attempts, max_losses; /* with so many, an entry is dead */
+	int64_t next_start_us; /* of a claim with max_starts: the time until the next one may bring an entry; -1 */
 };
 /* clang-format off */
-#define JOBSTACK_STEP_REPORT_INIT {sizeof(struct jobstack_step_report), JOBSTACK_OPEN, 0, NULL, 0, NULL, 0, 0}
+#define JOBSTACK_STEP_REPORT_INIT {sizeof(struct jobstack_step_report), JOBSTACK_OPEN, 0, NULL, 0, NULL, 0, 0, -1}
 /* clang-format on */
 
 /* Takes one step, which is one transaction: it closes the outcomes of STEP, and claims new entries into BATCH; both or

@@ -89,6 +89,12 @@ static int is_full(const struct jobstack_status *s)
 	return s->max_running > 0 && s->running >= (uint64_t)s->max_running;
 }
 
+/* Returns whether entries are ready, and slots free, but may not start yet. */
+static int is_rated(const struct jobstack_status *s)
+{
+	return s->max_starts > 0 && s->ready > 0 && s->busy < s->slots && !is_full(s);
+}
+
 /* Adds why entries are not ready, or are ready and not handed out. */
 static void line_reasons(const struct reasons *r)
 {
@@ -113,6 +119,10 @@ static void line_reasons(const struct reasons *r)
 			   "`jobstack set -s {stack} max-running=N` changes the limit, max-running=none removes it",
 			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, show_are(s->running),
 			   s->max_running);
+	if (is_rated(s))
+		add_reason(r, "max_starts",
+			   "`jobstack set -s {stack} max-starts=N/min` changes that, max-starts=none lifts the limit",
+			   "starts are limited to %s", show_starts(s->max_starts, s->starts_us).text);
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
@@ -207,7 +217,7 @@ static void worker_reasons(const struct reasons *r, const struct figures_snapsho
 			   "no worker is connected to the database: its node or its job may have ended");
 		return;
 	}
-	if (s->ready == 0 || s->state != JOBSTACK_OPEN || is_full(s))
+	if (s->ready == 0 || s->state != JOBSTACK_OPEN || is_full(s) || is_rated(s))
 		return;
 	if (alive == 0 && r->jobs > 0)
 		add_reason(r, "no_workers", NULL,

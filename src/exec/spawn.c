@@ -203,6 +203,11 @@ void js_spawn_bind(const struct js_clock_bound *bound)
 	my_bound = bound;
 }
 
+int js_spawn_is_late(const struct js_spawn_stop *stop)
+{
+	return stop->by_us != 0 && js_clock_mono_us() >= stop->by_us;
+}
+
 /* Everything between vfork and exec.  It runs in our memory and on our stack, while the thread that called vfork stands
  * still.  So it makes nothing but system calls: memory that it allocated, or a lock that another thread holds just now,
  * would stay as it is after the exec.  Returns the errno of what failed.
@@ -236,7 +241,7 @@ OF_CHILD static int enter_command(const struct start *s, pid_t parent)
 		return errno;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (s->bound != NULL && !js_clock_holds(s->bound))
+	if ((s->bound != NULL && !js_clock_holds(s->bound)) || (s->stop != NULL && js_spawn_is_late(s->stop)))
 		return ETIME;
 	(void)execve(s->path, s->argv, s->envp);
 	return errno;

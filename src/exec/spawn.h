@@ -59,7 +59,10 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 struct js_spawn_stop {
 	_Atomic int stopped; /* nothing may start any more */
 	_Atomic pid_t born;  /* the process that is being started; 0: none */
+	int64_t by_us;	     /* the caller's: a start from this moment on fails with ETIME; 0: there is none */
 };
+/* Returns whether it is too late by STOP.  Safe in a child of vfork. */
+int js_spawn_is_late(const struct js_spawn_stop *stop);
 void js_spawn_use_stop(struct js_spawn_stop *stop);
 void js_spawn_cancel(struct js_spawn_stop *stop);
 

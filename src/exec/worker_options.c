@@ -12,6 +12,8 @@ static const struct js_opt table[] = {
 	 "end after this time without work; until then, wait for entries from a running push or given back by "
 	 "other workers (default 60s); the last worker waits longer if one that holds entries sends no heartbeats",
 	 NULL},
+	{JS_WORKER_WAIT_FOR_STACK, "wait-for-stack", NULL,
+	 "if the stack does not exist yet, wait for it, for up to --idle-timeout", NULL},
 	{JS_WORKER_MARGIN, "margin", "D",
 	 "~under Slurm: start an entry only if it will probably end at least D before the job does (default: --grace "
 	 "and 5 s more)",

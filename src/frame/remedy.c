@@ -83,7 +83,9 @@ static const struct {
 	{JOBSTACK_ESCHEMA, 0, "run `jobstack init`"},
 
 	{JOBSTACK_WHY_NO_STACK, JS_REMEDY_WORKER,
-	 "push to it first, or name another stack with -s (`jobstack status` lists them)"},
+	 "push to it first, or name another stack with -s (`jobstack status` lists them); with --wait-for-stack a "
+	 "worker "
+	 "waits for it"},
 	{JOBSTACK_WHY_NO_STACK, JS_REMEDY_STACK_GIVEN,
 	 "`jobstack status` lists the stacks, `jobstack push` creates one"},
 	{JOBSTACK_WHY_NO_STACK, 0,

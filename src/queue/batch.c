@@ -32,6 +32,7 @@ void jobstack_batch_free(struct jobstack_batch *batch)
 	}
 	if (batch != NULL) {
 		batch->worker = batch->count = 0;
+		batch->start_by_us = 0;
 		batch->first = NULL;
 		batch->memory = NULL;
 	}

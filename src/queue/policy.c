@@ -12,6 +12,7 @@
 
 #define NOTE_MAX 255
 #define MOVED_AT_ONCE 500 /* spans */
+#define STARTS_MOST_US (INT64_C(366) * 86400 * 1000000)
 
 /* Refuses to open a stack that the next step would pause again.  Returns 0 if it may be opened. */
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
@@ -65,21 +66,35 @@ static void set_policy_number(struct js_sql *sql, const char *assignment, int64_
 int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *p,
 			struct jobstack_error *error)
 {
+	int64_t interval_us;
+
 	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 ||
-	    p->retry_delay_us < -1 || p->strict_order > 1)
+	    p->retry_delay_us < -1 || p->strict_order > 1 || p->max_starts < -1 ||
+	    (p->max_starts > 0 && (p->starts_us < 1 || p->starts_us > STARTS_MOST_US)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "max-attempts and max-losses must be at least 1, no limit can be negative, and "
-				    "strict-order is 0 or 1");
+				    "max-attempts and max-losses must be at least 1, no limit can be negative, "
+				    "strict-order is 0 or 1, and starts are limited per time of at most 366 days");
 	js_sql_add(sql, "UPDATE stack SET stack_id=stack_id");
 	set_policy_number(sql, ",max_attempts=%d", p->max_attempts);
 	set_policy_number(sql, ",max_losses=%d", p->max_losses);
 	set_policy_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
 	set_policy_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
+	set_policy_number(sql, ",max_starts=NULLIF(%d,0)", p->max_starts);
+	set_policy_number(sql, ",starts_us=%d", p->max_starts > 0 ? p->starts_us : -1);
+	if (p->max_running >= 0 || p->max_starts >= 0)
+		js_sql_add(sql, ",limited=(max_running IS NOT NULL)+2*(max_starts IS NOT NULL)");
 	set_policy_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
 	set_policy_number(sql, ",popping_order=IF(popping_order=2,2,%d)", p->strict_order);
 	js_sql_must(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
 		js_sql_stmt(sql, "INSERT IGNORE INTO running_limit(stack_id) VALUES(%u)", stack_id);
+	if (p->max_starts > 0) { /* after a change the next start waits no longer than it would by the new rate */
+		interval_us = (p->starts_us + JOBSTACK_START_LEAST + p->max_starts - 1) / p->max_starts;
+		js_sql_stmt(sql,
+			    "INSERT INTO running_limit(stack_id,interval_us) VALUES(%u,%d) ON DUPLICATE KEY UPDATE "
+			    "interval_us=%d,next_start=LEAST(next_start,UTC_TIMESTAMP(6)+INTERVAL %d MICROSECOND)",
+			    stack_id, interval_us, interval_us, interval_us);
+	}
 	return 0;
 }
 

@@ -32,7 +32,7 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	JS_TRY(js_grow_in(&policy, o->policy, "jobstack_policy", error));
 	policy.priority = JOBSTACK_PRIORITY_UNCHANGED; /* the names that come have their own */
 	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 &&
-	    policy.max_failures < 0 && policy.strict_order < 0)
+	    policy.max_failures < 0 && policy.strict_order < 0 && policy.max_starts < 0)
 		return 0;
 	JS_TRY(js_stack_policy_sql(&sql, p->stack.id, &policy, error));
 	status = js_db_commit(p->handle->db, &sql, NULL, error);

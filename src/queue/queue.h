@@ -38,12 +38,15 @@ int js_schema_next(const char **text, struct js_buf *statement);
 
 extern const char js_check_sql[]; /* schema/check.sql */
 
+/* The column `limited`, which a pop must know: max_running is set; max_starts is. */
+enum { JS_LIMIT_RUNNING = 1, JS_LIMIT_STARTS = 2 };
+
 /* A row of `stack`, without its counters. */
 struct js_stack {
 	uint64_t id, tail;
 	enum jobstack_stack_state state;
 	int lifo;
-	int limited; /* max_running is set: a pop locks the row in `running_limit` first */
+	uint32_t limited; /* JS_LIMIT_... or 0; if it is not, a pop first locks the row in `running_limit` */
 	uint32_t max_attempts, max_losses;
 	int64_t retry_delay_us;
 	int named;	/* some push was --unique */

@@ -18,7 +18,8 @@
 
 #define SCRIPT_LEASE_US INT64_C(43200000000) /* 12 hours */
 #define RACES_MAX 50
-#define POPS_MAX 5 /* empty ones, while there is something */
+#define POPS_MAX 5	      /* empty ones, while there is something */
+#define START_WAIT_US 2000000 /* between two pops while max_starts allows none, at most */
 
 /* Finds the worker row with this token: its number, or 0. */
 static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id,
@@ -52,7 +53,10 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
 	if (s->limited)
 		js_span_lock_limit(&sql, s);
-	js_span_pop(&sql, s, &(const struct js_pop){.k = k, .claim_no = 1});
+	js_span_pop(&sql, s,
+		    &(const struct js_pop){.k = (s->limited & JS_LIMIT_STARTS) != 0 ? 1 : k,
+					   .claim_no = 1,
+					   .start_us = JOBSTACK_START_LEAST});
 	js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
 	js_sql_count(&sql, 1);
 	js_sql_piece(&sql, "IF @js_pos IS NULL THEN ");
@@ -81,21 +85,22 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	return status;
 }
 
-/* Returns 0 if there was something to pop after all, else JOBSTACK_NOTHING, or an error.  A pop that knew of no limit
- * takes nothing where there is one.  A pop that waited for the lock of a span whose priority was being changed finds
+/* Returns 0 if there was something to pop after all, else JOBSTACK_NOTHING, or an error.  If all that it lacks is
+ * max_starts, *WAIT_US becomes the time until that allows a start, else 0.  A pop that knew of no limit takes nothing
+ * where there is one.  A pop that waited for the lock of a span whose priority was being changed finds
  * that the span is gone from where it looked.  And on MariaDB the statement that locks the span may have been skipped.
  */
-static int has_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
+static int has_more(struct jobstack *handle, const struct js_stack *s, uint64_t *wait_us, struct jobstack_error *error)
 {
-	uint64_t more;
-
 	JS_TRY(js_handle_ask_number(
-		handle, &more, error,
-		"SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE "
+		handle, wait_us, error,
+		"SELECT IF(max_starts IS NULL,0,(SELECT " JS_SPAN_NEXT_START " FROM running_limit l WHERE "
+		"l.stack_id=s.stack_id)) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p "
+		"WHERE "
 		"p.stack_id=s.stack_id AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM "
 		"claim c WHERE c.stack_id=s.stack_id)<max_running)",
 		s->id));
-	return more == 0 ? JOBSTACK_NOTHING : 0;
+	return *wait_us == UINT64_MAX ? JOBSTACK_NOTHING : 0;
 }
 
 int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
@@ -104,6 +109,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	struct jobstack_worker_options o = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_batch got = JOBSTACK_BATCH_INIT;
 	struct js_stack s;
+	uint64_t wait_us;
 	int status;
 
 	JS_TRY(js_grow_in(&o, options, "jobstack_worker_options", error));
@@ -119,7 +125,13 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 		status = pop_once(handle, &s, &o, k, &got, error);
 		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
 			break;
-		status = has_more(handle, &s, error);
+		status = has_more(handle, &s, &wait_us, error);
+		if (status == 0 && wait_us > 0) { /* others wait, too: they don't all come back at once */
+			wait_us = wait_us < START_WAIT_US ? wait_us : START_WAIT_US;
+			status = js_db_nap(handle->db, (int64_t)wait_us + jobstack_now_us() % JOBSTACK_START_LEAST,
+					   error);
+			tries = 0;
+		}
 		JS_THEN(status, js_stack_find(handle, stack, &s, error));
 	}
 	js_grow_out(batch, &got);

@@ -9,13 +9,14 @@
  *
  * A pop is several statements of one packet (js_span_pop), in this order:
  *
- *   measure_room          only with max_running: how many entries may be claimed
+ *   measure_room          only with max_running or max_starts: how many entries may be claimed
  *   lock_shard            only of a pop that drew a shard: two reads without a lock, then that span, by its key
  *   lock_first            the first span of the stack, unless lock_shard has locked one
  *   count_missing_shards  only of one pop in 17: how many pieces to cut off
  *   write_claim           the claim's row
  *   cut_span              the one change of the span: its end moves, or, if all of it is taken, it is deleted
  *   insert_shards         the pieces that were cut off
+ *   move_next_start       only with max_starts: when the next pop may take something
  *
  * Only one of them locks a span, so a pop holds one row of `span` until its COMMIT.  MariaDB gets IF ... END IF around
  * what needs a span.  MySQL has no IF outside of stored programs.  It gets all statements, and those that change a row
@@ -23,7 +24,7 @@
  *
  * They pass values on in user variables, which the tail reads at the end:
  *
- *   @js_open     in a stack with max_running: how many entries of all its claims are open; then
+ *   @js_open     in a stack with max_running: how many entries of all its claims are open; then, or with max_starts,
  *   @js_room     how many more may be claimed.  NULL: this is not known, and nothing is taken.
  *   @js_at       of a pop that drew a shard: the pos of the span that a read without a lock has found; NULL: none
  *   @js_rank     the rank of the span that is locked, or was found
@@ -288,13 +289,39 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
  * nothing is taken.  Both counts are signed, because a limit that was lowered is below what is open. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
-	js_sql_stmt(sql, "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",
-		    stack->id);
-	js_sql_count(sql, 1);
+	if ((stack->limited & JS_LIMIT_RUNNING) != 0) {
+		js_sql_stmt(sql,
+			    "SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) INTO @js_open FROM claim WHERE stack_id=%u",
+			    stack->id);
+		js_sql_count(sql, 1);
+	}
+	js_sql_add(sql, "SELECT IF(max_running IS NULL,%u,CAST(max_running AS SIGNED)-@js_open)", (uint64_t)k);
+	if ((stack->limited & JS_LIMIT_STARTS) != 0)
+		js_sql_stmt(
+			sql,
+			"*(next_start<=UTC_TIMESTAMP(6)) INTO @js_room FROM stack JOIN running_limit USING(stack_id) "
+			"WHERE stack_id=%u AND limited=%u",
+			stack->id, (uint64_t)stack->limited);
+	else
+		js_sql_stmt(sql, " INTO @js_room FROM stack WHERE stack_id=%u AND limited<%u", stack->id,
+			    (uint64_t)JS_LIMIT_STARTS);
+}
+
+uint64_t js_span_start_us(uint64_t us)
+{
+	return us < JOBSTACK_START_LEAST ? JOBSTACK_START_LEAST : us < JOBSTACK_START_MOST ? us : JOBSTACK_START_MOST;
+}
+
+/* A pop that takes nothing leaves next_start, unless it is further ahead than any pop can have moved it: then the
+ * server's clock was set back, and as nobody knows how long ago the last start was, it counts as one of now. */
+static void move_next_start(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
+{
 	js_sql_stmt(sql,
-		    "SELECT IF(max_running IS NULL,%u,CAST(max_running AS SIGNED)-@js_open) INTO @js_room FROM stack "
-		    "WHERE stack_id=%u",
-		    (uint64_t)k, stack->id);
+		    "UPDATE running_limit SET next_start=IF(@js_pos IS NULL,LEAST(next_start,UTC_TIMESTAMP(6)+INTERVAL "
+		    "interval_us+%u MICROSECOND),UTC_TIMESTAMP(6)+INTERVAL interval_us+%u MICROSECOND) WHERE "
+		    "stack_id=%u",
+		    (uint64_t)JOBSTACK_START_MOST, pop->start_us - JOBSTACK_START_LEAST, stack->id);
+	js_sql_count(sql, 1);
 }
 
 /* Begins the SELECT that reads the span to be locked into the variables; the caller adds which span that is.  A pop of
@@ -334,17 +361,16 @@ static void read_span_into(struct js_sql *sql, const struct js_stack *stack, con
 }
 
 /* Locks the first span of an open stack (with FRESH 2 the last one), unless lock_shard has locked one.  The state of
- * the stack is asked for in the same statement: a pop that begins after a pause takes nothing.  So is max_running, of
- * which this worker may not know yet: it has not locked the row in `running_limit`, and must take nothing. */
+ * the stack is asked for in the same statement: a pop that begins after a pause takes nothing.  So is `limited`: if
+ * this worker does not know the present limits yet, it must take nothing.  (With limits, measure_room asks.) */
 static void lock_first(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop)
 {
 	read_span_into(sql, stack, pop);
 	if (pop->shard < pop->shards)
 		js_sql_add(sql, "@js_left IS NULL AND ");
 	js_sql_add(sql,
-		   stack->limited
-			   ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`"
-			   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY `rank`",
+		   stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`"
+				  : "(SELECT state FROM stack WHERE stack_id=%u AND limited=0)=0 ORDER BY `rank`",
 		   stack->id);
 	js_sql_stmt(sql, pop->fresh > 1 ? " DESC,pos DESC LIMIT 1 FOR UPDATE" : ",pos LIMIT 1 FOR UPDATE");
 }
@@ -379,8 +405,8 @@ static void lock_shard(struct js_sql *sql, const struct js_stack *stack, const s
 	find_shard(sql, stack, pop);
 	read_span_into(sql, stack, pop);
 	js_sql_stmt(sql,
-		    "`rank`=@js_rank AND pos=@js_at AND (SELECT state FROM stack WHERE stack_id=%u AND max_running IS "
-		    "NULL)=0 FOR UPDATE",
+		    "`rank`=@js_rank AND pos=@js_at AND (SELECT state FROM stack WHERE stack_id=%u AND limited=0)=0 "
+		    "FOR UPDATE",
 		    stack->id);
 }
 
@@ -449,19 +475,25 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct 
 		js_sql_count(sql, 0);
 	}
 	js_sql_piece(sql, "END IF;");
+	if ((stack->limited & JS_LIMIT_STARTS) != 0)
+		move_next_start(sql, stack, pop);
 }
 
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop)
 {
 	js_sql_add(tail, "SELECT @js_pos,@js_from,");
 	js_sql_add(tail, taken_n(pop));
-	js_sql_add(tail, JS_TAKEN_COLUMNS(JS_COLUMN_NAME) ",s.state,s.max_running IS NOT NULL,");
-	if (pop->k == 1)
-		js_sql_stmt(tail,
-			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND "
-			    "e.entry_id=@js_from WHERE s.stack_id=%u",
-			    stack->id, stack->id);
-	else {
+	js_sql_add(tail, JS_TAKEN_COLUMNS(JS_COLUMN_NAME) ",s.state,s.limited,");
+	if (pop->k == 1) {
+		js_sql_add(tail, "NULL,e.entry_id,e.datapath");
+		if ((stack->limited & JS_LIMIT_STARTS) != 0)
+			js_sql_add(tail, ",(SELECT " JS_SPAN_NEXT_START " FROM running_limit WHERE stack_id=%u)",
+				   stack->id);
+		js_sql_stmt(
+			tail,
+			" FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND e.entry_id=@js_from WHERE s.stack_id=%u",
+			stack->id, stack->id);
+	} else {
 		js_sql_stmt(tail, "SUBSTR(@js_ids,@js_from*11+1,@js_n*11) FROM stack s WHERE s.stack_id=%u", stack->id);
 		js_sql_stmt(tail,
 			    "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND "

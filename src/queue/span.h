@@ -59,6 +59,7 @@ struct js_pop {
 	/* The claim's row becomes that of this claim of the worker, which the transaction has closed; 0: a new row.
 	 * If nothing is taken, the row is deleted. */
 	uint64_t reused;
+	uint64_t start_us; /* with max_starts: js_span_start_us */
 };
 
 /* Adds the statements of a pop: lock the first ready span of an open stack, write the claim, cut up to K entries off
@@ -74,6 +75,21 @@ struct js_pop {
 #define JS_SPAN_RESET "@js_pos=NULL,@js_left=NULL,@js_at=NULL,@js_from=NULL,@js_m=0,@js_room=NULL"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, const struct js_pop *pop);
 
+/* The rate of starts (max_starts in starts_us).  A claim of such a stack takes one entry, and only from the time
+ * `next_start` on, which it then moves on by
+ *
+ *     interval_us = (starts_us + JOBSTACK_START_LEAST) / max_starts        and START_US - JOBSTACK_START_LEAST
+ *
+ * where START_US is how long after the sending of its packet the entry can be started.  So between the claims of a
+ * start and of the one max_starts further on lie at least starts_us and the START_US of the first: however late the
+ * first is started in that time, and however soon the other, they are at least starts_us apart.
+ *
+ * Returns the START_US of a step that wants US; 0: the least. */
+uint64_t js_span_start_us(uint64_t us);
+
+/* As SQL, the time until the next claim may take something. */
+#define JS_SPAN_NEXT_START "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),next_start))"
+
 /* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to
  * the COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and learns of it.) */
 void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
@@ -88,9 +104,9 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
 void js_span_delete_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker, uint64_t claim_no);
 
 /* Adds, for the tail, the statement that returns what the pop took: the span's pos (NULL: nothing), first, count,
- * JS_TAKEN_COLUMNS, the stack's state, whether it is limited, ids (NULL: an interval).  A pop of one entry gets its
- * number and its datapath in the same row.  Other pops get them from a second statement, one row per entry, but only if
- * what they took is an interval. */
+ * JS_TAKEN_COLUMNS, the stack's state and `limited`, ids (NULL: an interval).  A pop of one entry gets its
+ * number and its datapath in the same row, and with max_starts the time until the next pop may take something.  Other
+ * pops get them from a second statement, one row per entry, but only if what they took is an interval. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, const struct js_pop *pop);
 
 /* Returns the place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's

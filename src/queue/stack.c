@@ -71,7 +71,7 @@ int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_erro
 #define STACK_COLUMNS(X)                                                                                               \
 	X(id, "stack_id", U64) X(tail, "tail", U64) X(state, "state", U32) X(lifo, "popping_order=2", FLAG)            \
 	X(max_attempts, "max_attempts", U32) X(max_losses, "max_losses", U32) X(retry_delay_us, "retry_delay_us", I64) \
-	X(named, "named IS NOT NULL", FLAG) X(limited, "max_running IS NOT NULL", FLAG)
+	X(named, "named IS NOT NULL", FLAG) X(limited, "limited", U32)
 /* clang-format on */
 
 /* id 0: there is no such stack. */
@@ -286,7 +286,8 @@ struct status_call {
 	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)                                          \
 	X(cancelled, "s.cancelled", U64) X(strict_order, "s.popping_order>0", U64)                                     \
 	X(idle_us, "TIMESTAMPDIFF(MICROSECOND,GREATEST(s.created," LAST_END("worker") "," LAST_END("push") "),"        \
-		   "UTC_TIMESTAMP(6))", I64)
+		   "UTC_TIMESTAMP(6))", I64)                                                                           \
+	X(max_starts, "s.max_starts", I64) X(starts_us, "s.starts_us", I64)
 /* clang-format on */
 
 /* Of a stack that is cancelled or being dropped, nothing is ready or waiting any more: what is left in its spans is

@@ -62,6 +62,7 @@ struct stepping {
 	struct js_claim *claim;			     /* what was popped; NULL: nothing */
 	struct jobstack_batch *batch;		     /* the caller's; its datapaths */
 	int memory, damaged;			     /* there was no memory for the claim; its list can't be read */
+	int64_t next_start_us;			     /* as in struct jobstack_step_report */
 };
 
 /* Reads the row of js_span_taken_sql: what the pop took, and the stack's state, which comes with every pop. */
@@ -74,11 +75,12 @@ static void take_popped(struct stepping *s, const struct js_row *row)
 	unsigned c = 3;
 
 	s->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
-	s->w->stack.limited = js_row_u64(row, 8) != 0;
+	s->w->stack.limited = (uint32_t)js_row_u64(row, 8);
 	if (s->report != NULL) {
 		s->report->state = s->w->stack.state;
-		s->report->limited = s->w->stack.limited;
+		s->report->limited = (int)s->w->stack.limited;
 	}
+	s->next_start_us = row->n > 12 ? js_row_i64(row, 12) : -1;
 	if (row->col[0] == NULL)
 		return;
 	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0);
@@ -102,10 +104,11 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 		stack->state,
 		due,
 		stack->cwd[0] == '\0' ? NULL : stack->cwd,
-		stack->limited,
+		(int)stack->limited,
 		NULL,
 		stack->max_attempts,
 		stack->max_losses,
+		-1,
 	};
 }
 
@@ -114,7 +117,7 @@ static struct jobstack_step_report report_of(const struct js_stack *stack, int d
 /* clang-format off */
 #define POLICY_COLUMNS(X)                                                                                              \
 	X(stack.state, "state", U32) X(stack.max_attempts, "max_attempts", U32) X(stack.max_losses, "max_losses", U32) \
-	X(stack.retry_delay_us, "retry_delay_us", I64) X(stack.limited, "max_running IS NOT NULL", FLAG)               \
+	X(stack.retry_delay_us, "retry_delay_us", I64) X(stack.limited, "limited", U32)               \
 	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
 	X(workers, "(SELECT COUNT(*) FROM (SELECT 1 FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "   \
 		   "ended IS NULL LIMIT %u) c)", U32)                                                                  \
@@ -159,6 +162,7 @@ static void take_step_row(void *ctx, const struct js_row *row)
 		js_claim_free(s->claim);
 		s->claim = NULL;
 		s->memory = s->damaged = 0;
+		s->next_start_us = -1;
 		if (s->batch != NULL)
 			jobstack_batch_free(s->batch);
 	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
@@ -250,12 +254,12 @@ static void draw_shard(struct jobstack_worker *w, struct js_pop *pop)
 
 /* Decides how this step pops, and under which number its claim will be found.  A new claim has the number seq + 1,
  * which is this step's own and never comes again; one in the row of a closed claim keeps that claim's number. */
-static void plan_pop(struct stepping *s)
+static void plan_pop(struct stepping *s, uint64_t start_us)
 {
 	struct jobstack_worker *w = s->w;
 	struct js_pop *pop = &s->pop;
 
-	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh};
+	*pop = (struct js_pop){.k = s->k, .worker = w->id, .fresh = s->fresh, .start_us = start_us};
 	draw_shard(w, pop);
 	/* with a limit, pops lock others' claims: then a claim is locked before the span, as everywhere else.  A step
 	 * that is repeated must look for its claim where the first try may have written it. */
@@ -389,7 +393,8 @@ static int try_step(struct jobstack_worker *w, const struct jobstack_step *step,
 		    struct jobstack_batch *batch, struct jobstack_step_report *report, struct jobstack_error *error)
 {
 	size_t n = step->outcomes_n, kept = n, k = step->claim;
-	struct stepping s = {.w = w, .k = k, .fresh = step->fresh, .report = report, .batch = batch};
+	int rated = k > 0 && (w->stack.limited & JS_LIMIT_STARTS) != 0;
+	struct stepping s = {.w = w, .k = rated ? 1 : k, .fresh = step->fresh, .report = report, .batch = batch};
 	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
 	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
 
@@ -403,7 +408,7 @@ static int try_step(struct jobstack_worker *w, const struct jobstack_step *step,
 	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, outcomes, &kept, &s.sums, error));
 	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, outcomes, kept, sent, 0};
 	if (k > 0)
-		plan_pop(&s);
+		plan_pop(&s, js_span_start_us(step->start_us));
 	if (n > 0)
 		js_closed_write(&s.closed.text, outcomes, kept);
 	js_claim_times(&s.closing, &s.closed);
@@ -424,6 +429,10 @@ static int try_step(struct jobstack_worker *w, const struct jobstack_step *step,
 	js_claim_settle(&w->claims, status == 0);
 	if (report != NULL && w->kills[0] != '\0')
 		report->kills = w->kills;
+	if (report != NULL)
+		report->next_start_us = s.next_start_us;
+	if (status == 0 && rated && batch->count > 0) /* the server's time of the claim was after SENT */
+		batch->start_by_us = (committed ? sent : first) + (int64_t)s.pop.start_us;
 	if (status == 0)
 		advance_worker(&s, committed ? sent : first); /* the try that moved seq, or one before it */
 	else if (batch != NULL)

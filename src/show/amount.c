@@ -167,3 +167,15 @@ struct show_amount show_option_duration(int64_t us)
 		return format_amount("%" PRId64 "h", s / 3600);
 	return s % 60 == 0 ? format_amount("%" PRId64 "m", s / 60) : format_amount("%" PRId64 "s", s);
 }
+
+struct show_amount show_starts(int64_t max, int64_t per_us)
+{
+	if (max <= 0)
+		return format_amount("none");
+	if (per_us == JS_SECOND_US || per_us == 60 * JS_SECOND_US || per_us == 3600 * JS_SECOND_US)
+		return format_amount("%" PRId64 "/%s", max,
+				     per_us == JS_SECOND_US	   ? "s"
+				     : per_us == 60 * JS_SECOND_US ? "min"
+								   : "h");
+	return format_amount("%" PRId64 "/%.15gs", max, (double)per_us / 1e6);
+}

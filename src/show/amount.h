@@ -29,6 +29,9 @@ struct show_amount show_second(int64_t wall_us);
 /* "512 bytes", "1.5 GiB". */
 struct show_amount show_size(double bytes);
 
+/* The rate of starts as `jobstack set` takes it: "60/min", "1/1.5s"; MAX 0: "none". */
+struct show_amount show_starts(int64_t max, int64_t per_us);
+
 /* With " files" as OF "53 files/s", "4.0 files/min", "1.5 files/h", with "" "53/s"; "-": not known. */
 struct show_amount show_rate(double rate, const char *of);
 

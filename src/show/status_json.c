@@ -98,6 +98,8 @@ json_t *show_status_json(const struct figures_snapshot *l, const struct figures_
 		KEY_SPAN("next_due_seconds", s->next_due_us), KEY_COUNT("max_attempts", s->max_attempts),
 		KEY_COUNT("max_losses", s->max_losses), KEY_SPAN("retry_delay_seconds", s->retry_delay_us),
 		KEY_INT("max_running", s->max_running, s->max_running > 0),
+		KEY_INT("max_starts", s->max_starts, s->max_starts > 0),
+		KEY_SPAN("starts_seconds", s->max_starts > 0 ? s->starts_us : -1),
 		KEY_INT("max_failures", s->max_failures, s->max_failures > 0),
 		KEY_COUNT("claimed", figures_stack_claimed(s)));
 

@@ -203,14 +203,17 @@ static void add_policy_lines(const struct show_page *d, const struct figures_see
 	js_buf_printf(d->out, "policy    %" PRIu32 " attempt%s, %" PRIu32 " loss%s, retry after %s\n", s->max_attempts,
 		      show_plural(s->max_attempts), s->max_losses, s->max_losses == 1 ? "" : "es",
 		      show_duration(s->retry_delay_us).text);
-	if (s->max_running > 0 || s->max_failures > 0)
-		js_buf_str(d->out, "limits    ");
 	if (s->max_running > 0)
-		js_buf_printf(d->out, "at most %" PRId64 " running%s", s->max_running,
-			      s->max_failures > 0 ? ", " : "\n");
+		js_buf_printf(d->out, "limits    at most %" PRId64 " running", s->max_running);
+	if (s->max_starts > 0)
+		js_buf_printf(d->out, "%sstarts are limited to %s", s->max_running > 0 ? ", " : "limits    ",
+			      show_starts(s->max_starts, s->starts_us).text);
 	if (s->max_failures > 0)
-		js_buf_printf(d->out, "paused when %" PRId64 " %s dead\n", s->max_failures,
+		js_buf_printf(d->out, "%spaused when %" PRId64 " %s dead",
+			      s->max_running + s->max_starts > 0 ? ", " : "limits    ", s->max_failures,
 			      show_are((uint64_t)s->max_failures));
+	if (s->max_running + s->max_starts + s->max_failures > 0)
+		js_buf_char(d->out, '\n');
 	if (seen->stack.cwd.len > 0) {
 		js_buf_str(d->out, "paths     relative to ");
 		show_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);

@@ -31,7 +31,7 @@ struct batching {
 	uint64_t finished;		     /* commands that have ended */
 	uint64_t ready, workers;	     /* of the stack, as last seen; workers 0: not known */
 	size_t most;			     /* to claim at once */
-	int limited;			     /* the stack has max_running */
+	int limited;			     /* the stack has max_running or max_starts */
 	int no_ahead; /* of commands over a second nothing is to be claimed ahead: one loss makes an entry dead */
 	int held;     /* a claim of fresh entries found none, and no command has ended since */
 };

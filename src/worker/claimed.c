@@ -118,6 +118,8 @@ void claimed_hand_over(struct database *db, struct jobstack_batch *batch, int fa
 		mailbox_stop(box, LEAVE_MACHINE, db->error.text, 0); /* so that they are returned below */
 	(void)pthread_mutex_lock(&box->lock);
 	STAILQ_INSERT_TAIL(&box->parcels, p, next);
+	if (box->leaps != box->leaps_settled) /* the machine may have stood still since the claim was sent */
+		p->batch.start_by_us = batch->start_by_us != 0;
 	box->queued += batch->count;
 	box->progress_us = jobstack_now_us();
 	if (box->leaving != STAY)

@@ -119,6 +119,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_PROGRESS, {JS_CHOICE, &c->progress, 0, 0, "auto, always or never"}},
 		{JS_WORKER_NEW_STACK, {JS_FLAG, &c->new_stack, 0, 0, NULL}},
 		{JS_WORKER_COMMANDS, {JS_FLAG, &c->commands, 0, 0, NULL}},
+		{JS_WORKER_WAIT_FOR_STACK, {JS_FLAG, &c->wait_for_stack, 0, 0, NULL}},
 		{JS_WORKER_DRY_NAMES, {JS_FLAG, &c->dry_names, 0, 0, NULL}},
 		{JS_WORKER_STRICT, {JS_FLAG, &c->strict, 0, 0, NULL}},
 		{'I', {JS_NAME, &c->replace, 0, 0, "a word that stands for the datapath"}},

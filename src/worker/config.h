@@ -33,7 +33,7 @@ struct config {
 	regex_t defer;
 	uint64_t max_defers; /* 0: the default, until all options are read */
 	uint64_t recycle;    /* a persistent command is restarted after so many entries; 0: never */
-	int finish_on_loss, shell, persistent, dry_run, new_stack, dry_names, strict, quiet, verbose;
+	int finish_on_loss, shell, persistent, dry_run, new_stack, wait_for_stack, dry_names, strict, quiet, verbose;
 	const char *joblog;	/* NULL: none */
 	const char *events;	/* a file, or syslog; NULL: none */
 	const char *node_check; /* NULL: none */

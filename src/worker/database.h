@@ -18,6 +18,12 @@ struct database {
 	struct jobstack_error error; /* of the last call that failed for good */
 };
 
+/* Registers the worker in db->worker, with db->config and db->handle set.  Waits for the database, or, with
+ * --wait-for-stack, for the stack.  Returns 0, an error, or 1 if a signal (the descriptor SIGNALS) has ended the wait
+ * for the stack. */
+int database_begin(struct database *db, const struct jobstack_worker_options *options, int signals,
+		   struct jobstack_error *error);
+
 /* Returns 1 if a call that returned STATUS must be repeated: the database is away, and the first try, at SINCE_US, was
  * not too long ago.  Before it returns 1, it waits a moment and clears db->error.  Otherwise returns 0. */
 int database_repeats(struct database *db, int status, int64_t since_us);

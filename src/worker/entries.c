@@ -91,12 +91,15 @@ int64_t entries_keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 int64_t entries_read_clocks(struct supervisor *s)
 {
 	int64_t now, wall = js_clock_ahead_us(&now), leap = wall - s->commands.bound.wall_us;
+	struct parcel *p;
 
 	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
 		s->commands.bound.until_us = 0; /* first this: a start that hangs may look at both in between */
 		s->commands.bound.wall_us = wall;
 		(void)pthread_mutex_lock(&s->box->lock);
 		s->box->leaps++;
+		STAILQ_FOREACH(p, &s->box->parcels, next)
+		p->batch.start_by_us = p->batch.start_by_us != 0; /* if the machine stood still, it is late */
 		mailbox_wake_ledger(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
 	}
@@ -328,6 +331,8 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 
 	(void)pthread_mutex_lock(&box->lock);
 	entry = mailbox_may_start(box) ? mailbox_take(box, &slot->parcel) : NULL;
+	if (entry != NULL && !mailbox_is_in_time(box, slot->parcel, entry))
+		entry = NULL;
 	slot->killed[0] = '\0';
 	if (entry != NULL)
 		(void)jobstack_kill_wanted(box->kills, entry->entry, entry->attempt, slot->killed);

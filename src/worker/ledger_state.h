@@ -30,7 +30,7 @@ struct ledger {
 	struct {
 		uint64_t claimed;	   /* entries so far */
 		uint64_t held;		   /* nothing is claimed ahead while exactly so many commands have ended */
-		int limited;		   /* the stack has max_running */
+		int limited;		   /* as in struct jobstack_step_report */
 		struct batching_step step; /* how long steps take */
 		struct batching_wait wait; /* how much of the slots' time they cost */
 	} pace;

@@ -23,6 +23,7 @@ int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *erro
 	box->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	box->slots = calloc(slots, sizeof(*box->slots));
 	box->slots_n = slots;
+	box->start_us = JOBSTACK_START_LEAST;
 	if (box->event < 0 || box->slots == NULL || pthread_mutex_init(&box->lock, NULL) != 0 ||
 	    js_clock_cond_init(&box->wake) != 0)
 		return js_error_set(error, JOBSTACK_EBUG, "can't set up the worker's threads: %s", strerror(errno));
@@ -290,6 +291,19 @@ void mailbox_keep_farthest(struct mailbox *box, struct parcel *p)
 	p->far = 1;
 	p->started = kept;
 	p->batch.count = kept + 1;
+}
+
+int mailbox_is_in_time(struct mailbox *box, struct parcel *p, const struct jobstack_entry *entry)
+{
+	if (p->batch.start_by_us == 0 || jobstack_now_us() < p->batch.start_by_us) {
+		box->start_us -= (box->start_us - JOBSTACK_START_LEAST) / 64;
+		return 1;
+	}
+	box->start_us = 2 * box->start_us < JOBSTACK_START_MOST ? 2 * box->start_us : JOBSTACK_START_MOST;
+	box->running--;
+	(void)post_unstarted(box, p, entry);
+	mailbox_wake_ledger(box);
+	return 0;
 }
 
 /* Without memory it stops: the rest goes back when the worker's row ends. */

@@ -98,6 +98,7 @@ struct mailbox {
 	struct guard guard;
 	double mean_us; /* how long a command takes: a running mean; 0: not known yet */
 	struct suspicion suspicion;
+	int64_t start_us;      /* with max_starts: how long a claim may take until its command starts */
 	int64_t slow_until_us; /* nothing is claimed before, since entries fail here in a row; 0: they don't */
 };
 
@@ -111,6 +112,9 @@ void mailbox_wake_supervisor(struct mailbox *box);
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 /* Returns whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
+/* With max_starts: returns whether the entry of PARCEL may still start.  If not, gives it back, and the next claim may
+ * take twice as long, since this machine or the database is slow just now; with each start in time, a little less. */
+int mailbox_is_in_time(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
 /* Notes that a command has started or ended: the time that a slow worker must wait is counted from now. */
 void mailbox_slow_down(struct mailbox *box);
 /* Returns the next entry to start, which counts as running from now on, or NULL. */

@@ -137,7 +137,7 @@ enum slot_start persistent_ask(struct commands *c, struct slot *slot, const stru
 		how = begin_process(c, slot, error);
 	if (how != SLOT_RUNS)
 		return how;
-	if (!js_clock_holds(&c->bound)) /* as before an exec */
+	if (!js_clock_holds(&c->bound) || js_spawn_is_late(&slot->stop)) /* as before an exec */
 		return SLOT_GONE;
 	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
 	    p->process->answers > 0) {

@@ -21,7 +21,6 @@
 #include "worker/speaker.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -306,7 +305,7 @@ static void connect_threads(struct run *r)
 	struct ledger *l = &r->ledger;
 	int64_t now;
 
-	s->config = s->commands.config = l->db.config = &r->config;
+	s->config = s->commands.config = &r->config;
 	s->box = l->db.box = &r->box;
 	s->keeper = l->keeper = &r->keeper;
 	s->display = l->survey.display = &r->display;
@@ -323,7 +322,6 @@ static void connect_threads(struct run *r)
 	s->commands.wall_us = js_clock_ahead_us(&now);
 	js_reap_oom_begin(&s->commands.oom, "/proc/self");
 	(void)js_mounts_read(&s->commands.mounts, "/proc/self/mounts");
-	l->db.handle = r->handle;
 	l->connection.may_stay = r->identity.env.in_slurm;
 	l->facts.version = s->commands.version;
 	l->facts.mounts = &s->commands.mounts;
@@ -446,24 +444,6 @@ static void pause_failing_stack(struct run *r)
 		speaker_say("%s, but the stack could not be paused: %s", why, error.text);
 }
 
-/* The database may be away, or another session may hold the stack's row for long: wait for it, as each step does.  A
- * call retries for some seconds what can end by itself, so an error that comes at once is final. */
-static int begin_worker(struct run *r, struct jobstack_error *error)
-{
-	struct pollfd signals = {.fd = r->supervisor.signals, .events = POLLIN};
-	int64_t until = js_clock_mono_us() + r->config.connect_us, began;
-	int status;
-
-	for (;;) {
-		began = js_clock_mono_us();
-		status = jobstack_worker_begin(r->handle, r->config.stack, &r->options, &r->ledger.db.worker, error);
-		if (status != JOBSTACK_ENODB || js_clock_mono_us() - began < JS_SECOND_US ||
-		    js_clock_mono_us() >= until || poll(&signals, 1, 0) > 0)
-			return status;
-		js_error_clear(error);
-	}
-}
-
 /* Prints why the worker left, if that was no ordinary end. */
 static void print_reason(const struct run *r)
 {
@@ -569,10 +549,12 @@ int run_work(struct run *r, struct jobstack_error *error)
 	display_begin(&r->display, &r->config, &r->box);
 	speaker_begin(r->config.of_run ? "jobstack run" : "jobstack-worker", r->display.on ? display_draw : NULL,
 		      &r->display);
-	status = begin_worker(r, error);
+	r->ledger.db.config = &r->config;
+	r->ledger.db.handle = r->handle;
+	status = database_begin(&r->ledger.db, &r->options, r->supervisor.signals, error);
 	if (status != 0) {
 		(void)speaker_end();
-		return status;
+		return status > 0 ? JS_EXIT_OK : status;
 	}
 	announce_worker(r);
 	warn_of_loss(r);

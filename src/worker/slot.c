@@ -138,7 +138,7 @@ static enum slot_start start_command(struct commands *c, struct slot *slot, cons
 		outcome->reason = slot->err_tail;
 		return SLOT_OUTCOME;
 	}
-	if (pid == -ETIME) /* the clocks leapt, or the lease is over: the supervisor looks again */
+	if (pid == -ETIME) /* the clocks leapt, the lease is over, or it is late: the supervisor looks again */
 		return SLOT_GONE;
 	if (pid < 0) {
 		js_spawn_error(argv[0], -pid, error);
@@ -179,6 +179,7 @@ enum slot_start slot_start(struct commands *c, struct slot *slot, struct jobstac
 	int own[2] = {-1, -1};
 	enum slot_start how;
 
+	slot->stop.by_us = slot->parcel->batch.start_by_us;
 	js_spawn_use_stop(&slot->stop);
 	js_spawn_bind(&c->bound);
 	slot_begin_outcome(slot, outcome);

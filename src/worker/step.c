@@ -55,9 +55,9 @@ static struct batching_plan plan_step(struct ledger *l, int64_t now)
 		plan.claim = JOBSTACK_POP_MAX;
 		plan.fresh = 2;
 	}
-	/* a command that ends makes room below max-running */
-	if (box->leaving != STAY || (now < l->survey.empty.until_us && !(l->pace.limited && box->results_n > 0)) ||
-	    now < box->slow_until_us || (box->starved && box->queued > 0))
+	/* a command that ends makes room below max-running; with max-starts no entry may wait for a slot */
+	if (box->leaving != STAY || (now < l->survey.empty.until_us && !(l->pace.limited == 1 && box->results_n > 0)) ||
+	    now < box->slow_until_us || ((box->starved || l->pace.limited > 1) && box->queued > 0))
 		plan.claim = 0;
 	if (l->db.config->max_entries != 0 && plan.claim > l->db.config->max_entries - l->pace.claimed)
 		plan.claim = l->db.config->max_entries - l->pace.claimed;
@@ -138,6 +138,7 @@ int step_take(struct ledger *l, struct step *s)
 	for (size_t i = 0; i < n; i++)
 		s->outcomes[i] = result_outcome(&s->results[i]);
 	box->nudged = 0;
+	s->start_us = box->start_us;
 	s->running_n = 0;
 	for (size_t i = 0; i < box->slots_n; i++)
 		if (box->slots[i].entry != 0)
@@ -243,7 +244,7 @@ static void note_claim(struct ledger *l, struct step *s)
 	if (s->k > 0 && s->fresh == 1 && s->batch.count == 0)
 		l->pace.held = s->finished;
 	else if (s->k > 0)
-		survey_note_claim(&l->survey, s->batch.count == 0);
+		survey_note_claim(&l->survey, s->batch.count == 0, s->report.next_start_us);
 }
 
 /* This comes before hand_over_claim, which returns the entries if this makes the worker leave. */
@@ -310,7 +311,8 @@ static int send_step(struct ledger *l, struct step *s)
 					   .running = s->running,
 					   .running_n = s->running_n,
 					   .step_us = (uint64_t)l->pace.step.mean_us,
-					   .waiting = (uint64_t)(1000 * l->pace.wait.share)};
+					   .waiting = (uint64_t)(1000 * l->pace.wait.share),
+					   .start_us = (uint64_t)s->start_us};
 	int64_t since = jobstack_now_us();
 	int status;
 

@@ -15,6 +15,7 @@ struct step {
 		      that is farthest behind starts */
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
+	int64_t start_us; /* as in struct jobstack_step */
 	/* a heartbeat is due, whatever else the step does; it is only a heartbeat, to read requests to kill */
 	int beat, nudged;
 	uint64_t leaps; /* how many leaps of the wall clock there had been when it was planned */

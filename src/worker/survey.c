@@ -14,6 +14,7 @@
 
 #define EMPTY_MIN_US (JS_SECOND_US / 10) /* the pause after a claim that got nothing, doubled each time up to: */
 #define EMPTY_MAX_US (2 * JS_SECOND_US)
+#define SPREAD_US (JS_SECOND_US / 40)
 #define LOOKED_US (3 * JS_SECOND_US) /* what a look saw longer ago may have changed */
 #define DISPLAY_US JS_SECOND_US	     /* how often the stack is read for the display, at first */
 
@@ -30,15 +31,22 @@ void survey_end(struct survey *s)
 	js_observer_free(s->watch);
 }
 
-/* The random part keeps workers that found the stack empty together from asking together again. */
-void survey_note_claim(struct survey *s, int empty)
+/* The random part keeps workers that found the stack empty together from asking together again.  Those that wait for
+ * max_starts ask SPREAD_US apart, on average, however many they are, but at least four times per start. */
+void survey_note_claim(struct survey *s, int empty, int64_t start_us)
 {
-	int64_t now = jobstack_now_us();
+	int64_t now = jobstack_now_us(), spread = start_us / 4 < SPREAD_US ? start_us / 4 + 1 : SPREAD_US;
 
-	if (!empty) {
+	if (!empty)
 		s->empty.until_us = s->empty.wait_us = s->idle_since_us = 0;
+	s->empty.by_rate = start_us > 0;
+	if (start_us > 0) {
+		s->empty.until_us = now + (start_us < EMPTY_MAX_US ? start_us : EMPTY_MAX_US) +
+				    (int64_t)js_num_jitter(&s->jitter, (s->look.idle.workers + 1) * (uint64_t)spread);
 		return;
 	}
+	if (!empty)
+		return;
 	s->empty.wait_us = s->empty.wait_us == 0		 ? EMPTY_MIN_US
 			   : 2 * s->empty.wait_us < EMPTY_MAX_US ? 2 * s->empty.wait_us
 								 : EMPTY_MAX_US;
@@ -149,6 +157,7 @@ static int must_stay(struct survey *s, int64_t now)
  *   the stack is cancelled or being dropped                       leave
  *   `jobstack run`, and the stack was paused by its max-failures  leave
  *   nothing is ready, waiting, held, running or being pushed      leave
+ *   entries are ready, and max_starts is why none could be claimed  stay
  *   retries wait in an open stack, and this is the oldest worker  stay, to be there when they are due
  *   this is the oldest worker, and one with entries is silent     stay, to notice its death: a live one sends a
  *   for as long as we are idle                                    heartbeat within a third of its lease
@@ -162,10 +171,12 @@ static void consider_leaving(struct survey *s)
 	const struct jobstack_idle *i = &s->look.idle;
 	int64_t now = jobstack_now_us();
 
+	if (s->empty.by_rate && i->ready > 0 && i->state == JOBSTACK_OPEN)
+		return;
 	if (s->idle_since_us == 0) { /* commands of others usually end soon after ours: look often at first */
 		s->idle_since_us = now;
 		s->empty.wait_us = 0;
-		survey_note_claim(s, 1);
+		survey_note_claim(s, 1, -1);
 		if (i->state == JOBSTACK_PAUSED && !s->db->config->quiet)
 			speaker_say(i->failing ? "the stack is paused, because of its max-failures: `jobstack status "
 						 "-s %s --why` says how to continue"
@@ -199,7 +210,7 @@ static void consider_leaving(struct survey *s)
 int survey_after_step(struct survey *s, int64_t now, uint64_t claimed, int due)
 {
 	int64_t look_us;
-	int status = 0, idle;
+	int status = 0, idle, more;
 
 	if (due)
 		s->look.at_us = 0;
@@ -209,7 +220,9 @@ int survey_after_step(struct survey *s, int64_t now, uint64_t claimed, int due)
 				   s->look.idle.workers, claimed > s->look.claimed ? claimed - s->look.claimed : 0,
 				   s->db->box->slots_n, s->db->box->mean_us);
 	(void)pthread_mutex_unlock(&s->db->box->lock);
-	if (now - s->look.at_us >= look_us || (idle && s->empty.until_us != 0))
+	/* a worker that waits for max_starts need not look each time */
+	more = s->empty.by_rate && s->look.idle.ready > claimed - s->look.claimed;
+	if (now - s->look.at_us >= look_us || (idle && s->empty.until_us != 0 && !more))
 		status = survey_look(s, claimed);
 	if (status == 0 && now >= s->others.next_us)
 		watch_others(s);

@@ -29,6 +29,7 @@ struct survey {
 	struct {
 		int64_t until_us; /* no claim before this moment; 0: there was something to claim */
 		int64_t wait_us;  /* how long the last wait was */
+		int by_rate;	  /* max_starts is why */
 	} empty;		  /* after a claim that brought nothing */
 	struct {
 		struct js_observer_result seen;
@@ -45,8 +46,8 @@ int survey_begin(struct survey *s, struct jobstack_error *error);
 void survey_end(struct survey *s);
 
 /* Notes that a claim brought entries or (EMPTY) nothing: then the next one waits, longer each time, with a random part.
- */
-void survey_note_claim(struct survey *s, int empty);
+ * START_US: as in struct jobstack_step_report; if it is not negative, the next claim waits for that time. */
+void survey_note_claim(struct survey *s, int empty, int64_t start_us);
 
 /* With the mailbox's lock held: returns the moment at which the display needs a look at the stack, even if no step is
  * due.  It needs one while names are being pushed, and while entries that failed here may wait for a retry.  INT64_MAX:

@@ -67,6 +67,8 @@ check '... with a node elsewhere: refused' says 1 'not submitted: only this host
 (umask 077 && { echo "# Written by jobstack server start"; cat "$JOBSTACK_TEST_CNF"; } >ours.cnf)
 check '... a server of our own: the two commands' says 1 "\`jobstack server stop --client-file $here/ours.cnf\`, then \`jobstack server start --bind $(uname -n) --client-file" \
 	submit -s wide --defaults-file ours.cnf --workers 1 -- true
+check 'a stack that does not exist' says 2 'there is no stack "later"' submit -s later --workers 2 --force --dry-run -- true
+like '... workers may wait for it' "$(submit -s later --workers 2 --force --wait-for-stack --dry-run -- true 2>/dev/null)" 'jobstack-worker .*--wait-for-stack .*-- true'
 check '... a dry run, and --force, only warn' says 0 '^jobstack submit: warning: only this host' submit -s wide --workers 1 --force --dry-run -- true
 scontrol create PartitionName=here Nodes=n1
 is '... a partition without that node' "$(dry --workers 1 --partition=here 2>&1 >/dev/null)" ''

@@ -206,7 +206,7 @@ hurt 'pushed is wrong' counter 0 'pushed: 35 by the counters, 34 by the rows' 'U
 hurt 'done is wrong' counter 0 'done: 12 by the counters, 11 by the rows' 'UPDATE stack SET done=done+1'
 hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the rows' 'UPDATE worker SET done=done-1 WHERE worker_id=5'
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
-hurt 'the running_limit is missing' counter 0 'no row in the table `running_limit`' 'UPDATE stack SET max_running=10'
+hurt 'the running_limit is missing' counter 0 'no row in the table `running_limit`' 'UPDATE stack SET max_running=10,limited=1'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
 hurt 'moved and done' doubled 3 'done.*the moved entries after attempt 1' "INSERT INTO set_aside VALUES(7,3,1,0,NULL,1,1,2); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'

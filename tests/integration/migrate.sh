@@ -101,7 +101,7 @@ content >after
 is '... it is whole' "$(version) $(cmp before after && echo same)" "$newest same"
 check '... balanced' jobstack check -s old
 is 'what was not counted then is not known' "$(jobstack list -s old -t dead -o entry,major_faults)" $'2\t-'
-check 'the limits are there' prints 0 $'max-attempts=3\nmax-losses=5\nretry-delay=5s\nmax-running=2\nmax-failures=none\nstrict-order=0' jobstack set -s old max-running=2
+check 'the limits are there' prints 0 $'max-attempts=3\nmax-losses=5\nretry-delay=5s\nmax-running=2\nmax-starts=none\nmax-failures=none\nstrict-order=0' jobstack set -s old max-running=2
 taken_back() { jobstack recover -q -s old && [[ $(sql 'SELECT COUNT(*) FROM claim') == 0 ]]; }
 check 'what the old worker held is taken back' wait_for 30 taken_back
 check 'and it is worked on' sh -c 'mkdir d && cd d && exec timeout 300 jobstack-worker -q -s old --idle-timeout 0.1s --chdir . -- true'

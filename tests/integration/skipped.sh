@@ -49,6 +49,9 @@ works '... and the audit of that one' b true
 works 'set' b jobstack set -q -s b priority=3 max-running=3 max-failures=2 max-attempts=1 retry-delay=0
 works 'a worker of a stack with limits' b worker -s b --slots 2 --idle-timeout 0 -- false
 works 'resume' b jobstack resume -q -s b
+works 'set a rate' b jobstack set -q -s b max-starts=100/s max-failures=none max-attempts=9
+works 'a worker of a stack with a rate' b worker -s b --slots 2 --max-entries 4 -- true
+works 'no rate' b jobstack set -q -s b max-starts=none
 works 'cancel' b jobstack cancel -q -s b 1 2
 works 'cancel all' b jobstack cancel -q -s b --all
 works 'resume' b jobstack resume -q -s b

@@ -13,12 +13,12 @@ alive() { [[ $(sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE
 
 # ------------------------------------------------------------------------------------------------------------------- words
 numbered 1 5 | jobstack push -q -s words >/dev/null
-policy=$'max-attempts=3\nmax-losses=5\nretry-delay=5s\nmax-running=none\nmax-failures=none\nstrict-order=0'
+policy=$'max-attempts=3\nmax-losses=5\nretry-delay=5s\nmax-running=none\nmax-starts=none\nmax-failures=none\nstrict-order=0'
 check 'set alone prints the policy' prints 0 "$policy" jobstack set -s words
 check '... which can be given again' prints 0 "$policy" jobstack set -s words $policy
-check 'all of it at once' prints 0 $'max-attempts=4\nmax-losses=6\nretry-delay=1.5s\nmax-running=7\nmax-failures=8\nstrict-order=1' \
-	jobstack set -s words max-attempts=4 max-losses=6 retry-delay=1.5s max-running=7 max-failures=8 priority=-3 strict-order=1
-check 'JSON' prints 0 '{"stack":"words","max_attempts":4,"max_losses":6,"retry_delay_seconds":90.0,"max_running":null,"max_failures":8,"strict_order":1}' \
+check 'all of it at once' prints 0 $'max-attempts=4\nmax-losses=6\nretry-delay=1.5s\nmax-running=7\nmax-starts=6/min\nmax-failures=8\nstrict-order=1' \
+	jobstack set -s words max-attempts=4 max-losses=6 retry-delay=1.5s max-running=7 max-starts=6/m max-failures=8 priority=-3 strict-order=1
+check 'JSON' prints 0 '{"stack":"words","max_attempts":4,"max_losses":6,"retry_delay_seconds":90.0,"max_running":null,"max_starts":6,"starts_seconds":60.0,"max_failures":8,"strict_order":1}' \
 	jobstack set -s words --json retry-delay=1:30 max-running=none
 is '... priority' "$(sql "SELECT DISTINCT \`rank\` FROM span JOIN stack USING(stack_id) WHERE name='words'")" 3
 check 'quiet' prints 0 '' jobstack set -q -s words max-failures=none
@@ -271,7 +271,7 @@ check '... which can be raised' jobstack set -q -s fails max-failures=2000
 check '... then it goes on' jobstack resume -q -s fails
 seq -f '/r/%.0f' 6 >six
 check 'run has them too' sh -c 'jobstack run -q -s run --max-running 2 --max-failures 3 -- true <six'
-is '... for the stack' "$(jobstack set -s run | sed -n 4,5p)" $'max-running=2\nmax-failures=3'
+is '... for the stack' "$(jobstack set -s run | sed -n '4p;6p')" $'max-running=2\nmax-failures=3'
 check '... and no other values' says 2 'max-running takes a whole number from 1' jobstack run -s run --max-running 0 -- true
 check '... either' says 2 'max-failures takes a whole number from 1' jobstack run -s run --max-failures=x -- true
 

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
+#include "queue/queue.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +101,80 @@ static void limit(void **state)
 	jobstack_worker_free(v);
 	look("limit");
 	assert_true(st.running == 1 && st.done == 1 && st.ready == 18);
+}
+
+#define S INT64_C(1000000)
+
+/* A claim that must bring COUNT entries, and allows the next one in LOW to HIGH. */
+static void claim_rated(struct jobstack_worker *w, size_t count, int64_t low, int64_t high)
+{
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+	int64_t sent = jobstack_now_us();
+
+	OK(take_step(w, NULL, 0, 5, &b, &report, &e));
+	assert_true(b.count == count && report.next_start_us >= low && report.next_start_us <= high);
+	assert_true(count == 0 ? b.start_by_us == 0
+			       : b.start_by_us >= sent + JOBSTACK_START_LEAST &&
+					 b.start_by_us <= jobstack_now_us() + JOBSTACK_START_LEAST);
+	jobstack_batch_free(&b);
+}
+
+/* With a rate a claim brings one entry, at its time; whatever the server's clock does, the next one comes. */
+static void rate(void **state)
+{
+	struct jobstack_worker *v, *w;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+	const int64_t least = JOBSTACK_START_LEAST, most = JOBSTACK_START_MOST;
+
+	(void)state;
+	push_numbered("rate", NULL, 20);
+	OK(jobstack_worker_begin(h, "rate", NULL, &v, &e));
+	OK(jobstack_worker_begin(h, "rate", NULL, &w, &e));
+	policy.max_starts = 1;
+	policy.starts_us = 100 * S;
+	set("rate");
+	OK(take_step(v, NULL, 0, 10, &b, &report, &e)); /* it does not know */
+	assert_true(b.count == 0 && report.limited == 2 && report.next_start_us == -1);
+	claim_rated(v, 1, 50 * S, 100 * S + least);
+	claim_rated(v, 0, 1, 100 * S + least);
+	look("rate");
+	assert_true(st.max_starts == 1 && st.starts_us == 100 * S && st.max_running == 0);
+	policy.max_starts = 1;
+	policy.starts_us = 20 * S; /* a faster one is heeded from the last start on */
+	set("rate");
+	OK(take_step(w, NULL, 0, 0, NULL, &report, &e));
+	claim_rated(w, 0, 1, 20 * S + least);
+	/* later; or the clock was set forward */
+	OK(js_handle_change(h, 1, NULL, &e, "UPDATE running_limit SET next_start=next_start-INTERVAL 1 DAY"));
+	claim_rated(w, 1, 10 * S, 20 * S + least);
+	/* it was set back */
+	OK(js_handle_change(h, 1, NULL, &e, "UPDATE running_limit SET next_start=next_start+INTERVAL 1 DAY"));
+	claim_rated(w, 0, 20 * S, 20 * S + least + most);
+	policy.max_running = 2;
+	set("rate");
+	OK(js_handle_change(h, 1, NULL, &e, "UPDATE running_limit SET next_start='2020-01-01'"));
+	claim_rated(v, 0, -1, 0); /* learns of it */
+	claim_rated(v, 0, 0, 0);  /* two are running */
+	policy.max_running = policy.max_starts = 0;
+	set("rate");
+	OK(take_step(v, NULL, 0, 10, &b, &report, &e));
+	assert_true(b.count == 0 && report.limited == 0);
+	OK(take_step(v, NULL, 0, 10, &b, &report, &e));
+	assert_true(b.count == 10 && b.start_by_us == 0 && report.next_start_us == -1);
+	jobstack_batch_free(&b);
+	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
+	policy.max_starts = 1;
+	policy.starts_us = 0;
+	GIVES(JOBSTACK_EUSAGE, jobstack_set_policy(h, "rate", &policy, &e));
+	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
+	OK(jobstack_worker_end(w, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
+	OK(jobstack_worker_end(v, NULL, 0, JOBSTACK_CAUSE_NONE, NULL, &e));
+	jobstack_worker_free(w);
+	jobstack_worker_free(v);
+	look("rate");
+	assert_true(st.running == 0 && st.ready == 20);
 }
 
 #define CROWD 8
@@ -553,10 +628,10 @@ static void cancel_races(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(states),	  cmocka_unit_test(limit),	 cmocka_unit_test(limit_races),
-		cmocka_unit_test(failures),	  cmocka_unit_test(policies),	 cmocka_unit_test(drops),
-		cmocka_unit_test(drop_races),	  cmocka_unit_test(kills),	 cmocka_unit_test(cancels),
-		cmocka_unit_test(cancels_others), cmocka_unit_test(cancel_races)};
+		cmocka_unit_test(states),  cmocka_unit_test(limit),	     cmocka_unit_test(limit_races),
+		cmocka_unit_test(rate),	   cmocka_unit_test(failures),	     cmocka_unit_test(policies),
+		cmocka_unit_test(drops),   cmocka_unit_test(drop_races),     cmocka_unit_test(kills),
+		cmocka_unit_test(cancels), cmocka_unit_test(cancels_others), cmocka_unit_test(cancel_races)};
 
 	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);

@@ -18,12 +18,17 @@
 #define THREADS 4
 #define K 4
 #define LIMIT 5
+#define RATE 4 /* starts in RATE_US */
+#define RATE_US 100000
+#define STARTS_MAX 10000
 
 static const char *stack;	   /* all work on it */
 static unsigned shards;		   /* with so many */
 static atomic_uint in_hand[N + 1]; /* by entry */
 static atomic_int in_hands, most_in_hands, doubled, over, kills;
 static const char *failed[THREADS + 1];
+static int64_t starts[STARTS_MAX]; /* when entries with a rate were started */
+static atomic_int starts_n;
 
 static void note_failure(size_t thread, const char *what, const struct jobstack_error *error)
 {
@@ -95,6 +100,20 @@ static void let_go(uint64_t entry)
 	(void)atomic_fetch_sub(&in_hands, 1);
 }
 
+/* Starts what may be started, as late as it happens to be. */
+static void note_start(const struct jobstack_batch *batch)
+{
+	int64_t now = jobstack_now_us();
+
+	if (batch->count > 0 && now < batch->start_by_us)
+		starts[atomic_fetch_add(&starts_n, 1) % STARTS_MAX] = now;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	return js_num_order(a, b);
+}
+
 struct held {
 	uint64_t entry;
 	uint32_t attempt;
@@ -136,6 +155,7 @@ static int live(struct jobstack *handle, uint64_t *dice, struct jobstack_error *
 		status = jobstack_step(w, &step, &batch, NULL, error);
 		if (status != 0)
 			break;
+		note_start(&batch);
 		take_in_hand(&batch);
 		for (size_t i = 0; i < batch.count; i++)
 			held[n++] = (struct held){jobstack_batch_entry(&batch, i)->entry,
@@ -196,7 +216,7 @@ static int say(void *ctx, const struct jobstack_finding *f)
 }
 
 /* While so many queries are killed. */
-static void storm(const char *name, int most, unsigned with_shards, int limit)
+static void storm(const char *name, int most, unsigned with_shards, int limit, int64_t rate)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
@@ -207,6 +227,8 @@ static void storm(const char *name, int most, unsigned with_shards, int limit)
 	policy.retry_delay_us = 0;
 	if (limit > 0)
 		policy.max_running = limit;
+	policy.max_starts = rate;
+	policy.starts_us = RATE_US;
 	push.policy = &policy;
 	push_numbered(name, &push, N);
 	stack = name;
@@ -237,19 +259,32 @@ static void storm(const char *name, int most, unsigned with_shards, int limit)
 static void plain(void **state)
 {
 	(void)state;
-	storm("plain", 4000, 0, 0);
+	storm("plain", 4000, 0, 0, -1);
 }
 
 static void with_shards(void **state)
 {
 	(void)state;
-	storm("shards", 2000, JS_SPAN_SHARDS, 0);
+	storm("shards", 2000, JS_SPAN_SHARDS, 0, -1);
 }
 
 static void limited(void **state)
 {
 	(void)state;
-	storm("limited", 2000, 0, LIMIT);
+	storm("limited", 2000, 0, LIMIT, -1);
+}
+
+/* Of all starts RATE + 1 are never closer than RATE_US.  (A script's pop starts nothing here, but counts as a start.)
+ */
+static void rated(void **state)
+{
+	(void)state;
+	storm("rated", 1500, 0, LIMIT, RATE);
+	qsort(starts, (size_t)starts_n, sizeof(starts[0]), compare_starts);
+	print_message("%d starts\n", (int)starts_n);
+	assert_true(starts_n > 2 * RATE && starts_n < STARTS_MAX);
+	for (int i = RATE; i < starts_n; i++)
+		assert_true(starts[i] - starts[i - RATE] >= RATE_US);
 }
 
 /* One way to change a claim whose row is not there: nothing happens, and the step fails. */
@@ -299,10 +334,8 @@ static void missing_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),
-		cmocka_unit_test(with_shards),
-		cmocka_unit_test(limited),
-		cmocka_unit_test(missing_rows),
+		cmocka_unit_test(plain), cmocka_unit_test(with_shards),	 cmocka_unit_test(limited),
+		cmocka_unit_test(rated), cmocka_unit_test(missing_rows),
 	};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);

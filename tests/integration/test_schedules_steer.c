@@ -48,6 +48,28 @@ static void ready_step(struct rival *r)
 	r->k = 3;
 }
 
+/* When the packet of a step with a rate was caught: its entry can be started by then and JOBSTACK_START_LEAST, however
+ * often the packet is sent again. */
+static int64_t caught_us;
+
+static void ready_rated(struct rival *r)
+{
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+
+	policy.max_starts = 1;
+	policy.starts_us = 1000;
+	OK(jobstack_set_policy(h, r->stack, &policy, &e));
+	OK(do_begin(r));
+	r->id = jobstack_worker_id(r->worker);
+	OK(take_step(r->worker, NULL, 0, 5, &r->batch, NULL, &e));
+	assert_true(r->batch.count == 1 && r->batch.start_by_us > 0);
+	jobstack_batch_free(&r->batch);
+	(void)sql(holder, "UPDATE running_limit SET next_start='2020-01-01' WHERE stack_id=%" PRIu64, id_of(r->stack));
+	r->outcome[0] = outcome(3, 1, JOBSTACK_DONE, 0);
+	r->n = 1;
+	r->k = 3;
+}
+
 static void ready_pop(struct rival *r)
 {
 	limit(r->stack, 1);
@@ -91,6 +113,7 @@ static const struct call {
 	const char *hold;		    /* rows that stop it in the middle; NULL: the claim that it writes */
 } calls[] = {
 	{"step", do_step, ready_step, 0, 1, 3, 1, 1, NULL},
+	{"rated", do_step, ready_rated, 0, 3, 1, 1, 1, NULL},
 	{"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "running_limit WHERE stack_id="},
 	{"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "stack WHERE stack_id="},
 	{"waiting", do_set, ready_nothing, 1, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
@@ -116,7 +139,10 @@ static void end_call(const struct call *c, struct rival *r)
 {
 	ENDS(r, 0);
 	if (c->call == do_step)
-		assert_true(r->batch.count == 1 && jobstack_batch_entry(&r->batch, 0)->entry == 6);
+		assert_true(r->batch.count == 1 &&
+			    jobstack_batch_entry(&r->batch, 0)->entry == (c->ready == ready_rated ? 4 : 6));
+	if (c->ready == ready_rated)
+		assert_true(r->batch.start_by_us > 0 && r->batch.start_by_us <= caught_us + JOBSTACK_START_LEAST);
 	if (c->call == do_pop)
 		assert_true(r->batch.count == 1 && jobstack_batch_entry(&r->batch, 0)->entry == 2);
 	if (c->call == do_prune)
@@ -140,6 +166,7 @@ static void packet_late(void **state)
 
 		start(&r, calls[i].call);
 		proxy_caught(&between);
+		caught_us = jobstack_now_us();
 		proxy_drop_client(&between);
 		end_call(&calls[i], &r);
 		before = digest();
@@ -159,6 +186,7 @@ static void reply_lost(void **state)
 
 		start(&r, calls[i].call);
 		proxy_caught(&between);
+		caught_us = jobstack_now_us();
 		proxy_settle(&between);
 		proxy_drop_client(&between);
 		end_call(&calls[i], &r);
@@ -177,6 +205,7 @@ static void ghost(void **state)
 
 		start(&r, c->call);
 		proxy_caught(&between);
+		caught_us = jobstack_now_us();
 		if (c->hold != NULL)
 			hold("%s%" PRIu64, c->hold, id_of(r.stack));
 		else

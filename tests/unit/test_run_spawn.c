@@ -266,7 +266,7 @@ static void test_cancel(void **state)
 {
 	char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
 			(char *)(uintptr_t) "touch ran; exec sleep 1000", NULL};
-	struct js_spawn_stop stop = {0, 0};
+	struct js_spawn_stop stop = {0, 0, 0};
 	struct js_reaped r = {0};
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int64_t until = js_clock_mono_us() + BOUND_US;
@@ -278,7 +278,7 @@ static void test_cancel(void **state)
 	assert_int_equal(js_spawn_start(spawn, argv[0], argv, environ, null, null), -ECANCELED);
 	assert_int_equal(access("ran", F_OK), -1);
 	assert_int_equal(js_reap_next(&r), 1);
-	stop = (struct js_spawn_stop){0, 0};
+	stop = (struct js_spawn_stop){0, 0, 0};
 	pid = js_spawn_start(spawn, argv[0], argv, environ, null, null);
 	assert_true(pid > 0 && stop.born == pid);
 	assert_int_equal(js_reap_one(pid, &r), 1);

@@ -76,6 +76,7 @@ static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const 
 				CLI_NUMBER(&s->slots, 1, SLOTS_MAX, "a whole number from 1 to " TEXT_OF(SLOTS_MAX)),
 				key, arg);
 	s->commands |= key == JS_WORKER_COMMANDS;
+	s->waits |= key == JS_WORKER_WAIT_FOR_STACK;
 	if (key == JS_WORKER_CHDIR)
 		s->chdir = arg;
 	if (key == JS_WORKER_LOG_DIR)
@@ -109,6 +110,9 @@ static const struct js_opt table[] = {
 	{CLI_CALL + 4, "chain", "STATE", NULL, CLI_BY(take_chain, &submit.chain)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_submit_worker_option, &submit)),
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "~end after this time without work (default 60s)",
+	 CLI_BY(take_submit_worker_option, &submit)},
+	{JS_WORKER_WAIT_FOR_STACK, "wait-for-stack", NULL,
+	 "~if the stack does not exist yet, workers wait for it, for up to --idle-timeout",
 	 CLI_BY(take_submit_worker_option, &submit)},
 	{JS_WORKER_MARGIN, "margin", "D", "~start an entry only if it will probably end at least D before the job ends",
 	 CLI_BY(take_submit_worker_option, &submit)},
@@ -460,13 +464,17 @@ static int submit_all(struct submit *s)
  */
 static int first_round(struct submit *s)
 {
-	int status;
+	int status = figures_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error);
 
-	if (figures_stack_read(s->cli->handle, s->cli->stack, &s->stack, &s->cli->error) != 0)
+	if (status == JOBSTACK_EMISSING && s->waits && s->cli->error.server_errno == JOBSTACK_WHY_NO_STACK)
+		js_error_clear(&s->cli->error);
+	else if (status != 0)
 		return cli_fail(s->cli);
-	status = check_for_work(s);
-	if (status != CLI_GO_ON)
-		return status;
+	else {
+		status = check_for_work(s);
+		if (status != CLI_GO_ON)
+			return status;
+	}
 	JS_TRY(check_database(s));
 	JS_TRY(cli_worker_try(s->cli, s->option_file, &s->worker, s->cli->words, "nothing was submitted"));
 	return CLI_GO_ON;

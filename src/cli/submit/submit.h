@@ -38,7 +38,7 @@ struct submit {
 	struct submit_chain chain;
 	const char *notify;
 	uint64_t workers, slots, cpus; /* asked for; 0: not said */
-	int until_done, force, commands, repeat, watch, dry_run, parsable, slots_said;
+	int until_done, force, commands, waits, repeat, watch, dry_run, parsable, slots_said;
 	const char *follow; /* sbatch's options for what comes after, or NULL */
 	const char *chdir, *log_dir;
 	char cwd[CLI_PATH], logs[CLI_PATH + JOBSTACK_STACK_MAX + 8], option_file[CLI_PATH];

@@ -141,6 +141,8 @@ class jobstack_status(ctypes.Structure):
         ("ended", c_uint64),
         ("strict_order", c_uint64),
         ("idle_us", c_int64),
+        ("max_starts", c_int64),
+        ("starts_us", c_int64),
     ]
 
 
@@ -154,9 +156,11 @@ class jobstack_policy(_Sized):
         ("max_failures", c_int64),
         ("priority", c_int32),
         ("strict_order", c_int64),
+        ("max_starts", c_int64),
+        ("starts_us", c_int64),
     ]
     _start_ = dict(max_attempts=-1, max_losses=-1, retry_delay_us=-1, max_running=-1, max_failures=-1, priority=-2147483648,
-                   strict_order=-1)
+                   strict_order=-1, max_starts=-1, starts_us=-1)
 
 
 class jobstack_push_options(_Sized):
@@ -202,6 +206,7 @@ class jobstack_batch(_Sized):
         ("count", c_size_t),
         ("first", POINTER(jobstack_entry)),
         ("memory", c_void_p),
+        ("start_by_us", c_int64),
     ]
 
 

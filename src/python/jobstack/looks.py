@@ -26,6 +26,7 @@ class Status:
                 setattr(self, name, getattr(s, name))
         self.max_running = s.max_running or None
         self.max_failures = s.max_failures or None
+        self.max_starts = (s.max_starts, to_seconds(s.starts_us)) if s.max_starts else None
         self.next_due = to_seconds(s.next_due_us)
         self.retry_delay = to_seconds(s.retry_delay_us)
         self.cwd = None if s.cwd is None else os.fsdecode(s.cwd)

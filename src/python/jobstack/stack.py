@@ -30,11 +30,11 @@ class Stack:
         return "<stack %s>" % self.name
 
     def push(self, datapaths, unique=False, atomic=False, priority=0, lifo=False, cwd=None, max_attempts=None, max_losses=None,
-             retry_delay=None, max_running=None, max_failures=None):
+             retry_delay=None, max_running=None, max_failures=None, max_starts=None):
         """Pushes DATAPATHS, an iterable of str, bytes or Paths (or one of these), and returns how many were pushed. UNIQUE skips
         those that are in the stack already, and does not count them. Memory use does not grow with their number. Unless ATOMIC,
         the first ones can be popped while the push runs. Relative ones start in the directory CWD (default: the working
-        directory). The last five arguments set the stack's policy, as `jobstack set` does. If the call was interrupted, repeat
+        directory). The last six arguments set the stack's policy, as `jobstack set` does; MAX_STARTS is (N, SECONDS). If the call was interrupted, repeat
         it with UNIQUE: nothing is pushed twice."""
         options = jobstack_push_options.init()
         options.unique, options.atomic, options.lifo, options.priority = bool(unique), bool(atomic), bool(lifo), priority
@@ -45,6 +45,8 @@ class Stack:
                            ("max_failures", max_failures)):
             setattr(policy, key, -1 if value is None else value)
         policy.retry_delay_us = to_us(retry_delay, "retry_delay")
+        if max_starts is not None:
+            policy.max_starts, policy.starts_us = max_starts[0], to_us(max_starts[1], "max_starts")
         if isinstance(datapaths, (str, bytes, os.PathLike)):
             datapaths = [datapaths]
         source, raised, kept = iter(datapaths), [], []
