@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "cli/lines.h"
 
 #define CLI_INPUT_SIZE (1 << 16)
 
@@ -14,10 +15,15 @@ struct cli_input {
 	char *const *words;    /* not NULL: the names are WORDS_N words of the command line, and no stream */
 	size_t words_n;
 	int fd;
-	int nul;	    /* names end with NUL; else with a newline */
-	int crlf;	    /* a carriage return before the newline is not of the name */
-	int commands;	    /* they are command lines: what is blank or begins with # is passed over */
-	uint64_t directive; /* the first #DISBATCH line, or 0: nothing was given of it */
+	int nul;      /* names end with NUL; else with a newline */
+	int crlf;     /* a carriage return before the newline is not of the name */
+	int commands; /* they are command lines: what is blank or begins with # is passed over */
+	/* Of command lines, not NULL: counts them.  If the same line comes again, a comment tells it from the others ("
+	 * #2"), so that it is an entry of its own.  As the file stands, each occurrence has the same comment every
+	 * time. */
+	struct cli_lines *known;
+	struct js_buf prefix, suffix, line; /* of #DISBATCH PREFIX and SUFFIX; the line that was made */
+	uint64_t directive; /* the first other #DISBATCH line, whose text LINE is, or 0: nothing was given of it */
 	int atomic;	    /* after a bad name no name is given any more */
 	uint64_t refused;   /* bad names so far: each was told, and was not given */
 	uint64_t lines;	    /* lines (or names) read so far */

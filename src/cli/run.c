@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/last_start.h"
 #include "cli/input.h"
+#include "cli/run_list.h"
 #include "cli/run_stack.h"
 #include "cli/run_words.h"
 #include "show/amount.h"
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #define LOOK_US (JS_SECOND_US / 4)
+#define CONNECT_US (10 * JS_SECOND_US)
 
 /* All that one call knows.  The worker is in one of three states:
  *
@@ -47,7 +49,9 @@ static struct run {
 	char cwd[PATH_MAX];
 	struct cli_words passed;     /* --name=value for the worker */
 	struct cli_words command;    /* CMD, without the files that were named beside it */
-	struct cli_run_stack own;    /* without -s */
+	struct cli_run_stack own;    /* without -s, or of a list */
+	struct cli_run_list list;    /* of command lines */
+	int follows;		     /* the stack is the one that belongs to the list */
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
 	int dry_run, repeat;
 	int all_first;			 /* the worker starts when all names are pushed and were looked through */
@@ -103,12 +107,31 @@ static const struct js_opt table[] = {
 				     "default; without a terminal, a line now and then"),
 	CLI_OPTS_REST};
 
-/* Finds the command, opens the input, and names the stack after the command, unless -s gives one.  With --commands the
- * list stands for the command. */
+static int is_list(const struct run *r)
+{
+	return r->list.path[0] != '\0';
+}
+
+/* Without a command, the lines of a file are the commands.  The call is recorded so, for --again. */
+static void record_list(struct cli *cli, struct run *r)
+{
+	cli_run_list_find(&r->list, r->file);
+	if (!is_list(r))
+		return;
+	r->list.is_typed = r->input.commands;
+	r->input.commands = 1;
+	if (!r->list.is_typed) {
+		cli_words_add(&r->passed, "--commands");
+		cli_words_add(&cli->options, "--commands");
+	}
+	if (r->file == NULL)
+		cli_words_format(&cli->options, "--arg-file=%s", r->list.path);
+}
+
+/* Finds the command, opens the input, and names the stack: after the command in this directory, after the list in its
+ * own, else after where the command lines come from. */
 static int check_words(struct cli *cli)
 {
-	char option[] = "commands", *const lines[] = {run.file != NULL ? (char *)(uintptr_t)run.file : option, option};
-
 	/* $JOBSTACK_STACK is not used: a command that a worker runs may well use `run` */
 	cli->stack_given = cli->stack_typed;
 	cli_words_add(&run.passed, "--of-run");
@@ -116,19 +139,27 @@ static int check_words(struct cli *cli)
 		cli_words_add(&run.passed, "--quiet");
 	if (cli->verbose)
 		cli_words_add(&run.passed, "--verbose");
+	if (cli->words_n == 0 && !run.input.nul && (!run.repeat || run.input.commands))
+		record_list(cli, &run);
+	else
+		run.list.path[0] = '\0';
 	JS_TRY(cli_run_words(cli, &run.input, &run.command));
 	/* --again typed by a person asks for no other names */
 	JS_TRY(cli_input_open(cli, &run.input,
 			      run.repeat && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
 				      ? "/dev/null"
 				      : run.file));
-	if (!cli->stack_given) {
-		if (run.input.commands)
-			cli_run_stack_make(&run.own, run.cwd, lines, run.file != NULL ? 2 : 1);
-		else
-			cli_run_stack_make(&run.own, run.cwd, cli->words, cli->words_n);
+	if (run.input.commands)
+		run.input.known = &run.list.lines;
+	if (is_list(&run)) {
+		JS_TRY(cli_run_list_check(cli, &run.list, &run.input, run.file == NULL));
+		cli_run_stack_make(&run.own, "", (char *[]){run.list.path}, 1);
+	} else if (run.input.commands)
+		cli_run_stack_make(&run.own, run.cwd, (char *[]){(char[]){"commands"}}, 1);
+	else
+		cli_run_stack_make(&run.own, run.cwd, cli->words, cli->words_n);
+	if (!cli->stack_given)
 		cli->stack = run.own.base;
-	}
 	return 0;
 }
 
@@ -139,8 +170,12 @@ static int check_run(struct cli *cli)
 		cli_tell(cli, "can't find the working directory: %s", strerror(errno));
 		return CLI_USAGE;
 	}
-	/* -s NAME alone continues that stack */
-	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
+	/* -s NAME alone continues that stack, even if standard input is a file: a script's may be anything */
+	if (run.file == NULL)
+		cli_run_list_find(&run.list, NULL);
+	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands && run.file == NULL &&
+		      (!is_list(&run) || (cli_connect(cli, CONNECT_US) == 0 &&
+					  cli_last_start_way(cli->handle, cli->stack, NULL) == JOBSTACK_BY_RUN));
 	if (run.repeat) {
 		cli_words_free(&run.passed);
 		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
@@ -322,11 +357,6 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 			" of these names: those that are done do not run again; `jobstack requeue -s %s -t done` puts "
 			"them back in the queue",
 			known, r->cli->stack);
-	if (r->input.commands && r->before.pushed == 0 && pushed->skipped > 0)
-		cli_say(r->cli,
-			"%" PRIu64 " %s skipped, because the input already had the same line: to run it again, make it "
-			"different, for example by a comment at its end",
-			pushed->skipped, pushed->skipped == 1 ? "line was" : "lines were");
 	cli_say_failed(r->cli, r->now.dead);
 	if (r->now.running > 0)
 		cli_say(r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
@@ -489,6 +519,7 @@ static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;
 	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
+	const char *given = cli->stack;
 	int status, stack;
 
 	r->cli = cli;
@@ -496,10 +527,17 @@ static int push_and_run(struct cli *cli)
 		return print_commands(r);
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
-	if (!cli->stack_given)
+	if (!cli->stack_given || is_list(r))
 		JS_TRY(cli_run_stack_find(cli, &r->own));
+	r->follows = is_list(r) && (!cli->stack_given || strcmp(given, cli->stack) == 0);
+	if (cli->stack_given) { /* that of -s may have the lines of other lists, too */
+		cli->stack = given;
+		r->own.pushed = (struct jobstack_bytes){NULL, 0};
+	}
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
 	r->all_first = cli_worker_may_clash(&r->passed);
+	if (r->follows && r->own.found)
+		JS_TRY(cli_run_list_follow(cli, &r->list, 1));
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
 	if (r->input.words == NULL && isatty(r->input.fd) && count_left(&r->before) > 0) {
@@ -509,7 +547,7 @@ static int push_and_run(struct cli *cli)
 		cli_say(cli, "type one name per line; Ctrl-D ends");
 		suggest_separator(r);
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
-	} else if (!r->repeat && r->before.pushed > 0)
+	} else if (!r->repeat && !r->follows && r->before.pushed > 0)
 		cli_say(cli,
 			"these files are added to those of earlier runs in the stack \"%s\" (%" PRIu64 " done, %" PRIu64
 			" dead, %" PRIu64 " left, which run, too); -s NAME keeps lists apart",
@@ -531,6 +569,8 @@ static int push_and_run(struct cli *cli)
 		return status;
 	if (r->started == 0 && !r->failed)
 		cli_say(cli, "stack \"%s\": nothing new to run", cli->stack);
+	if (r->follows && cli_stop == 0)
+		JS_TRY(cli_run_list_follow(cli, &r->list, 0));
 	stack = print_run_summary(r, &result);
 	cli_words_free(&r->passed);
 	return run_status(r, status, stack);
