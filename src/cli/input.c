@@ -6,6 +6,7 @@
  */
 #include "cli/input.h"
 
+#include "base/num.h"
 #include "show/words.h"
 
 #include <ctype.h>
@@ -13,7 +14,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -147,6 +150,36 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 	return CLI_USAGE;
 }
 
+struct counted_line {
+	uint64_t hash;
+	uint32_t pass, count;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct counted_line *one = a, *other = b;
+
+	return one->hash < other->hash ? -1 : one->hash > other->hash;
+}
+
+uint32_t *cli_lines_find(struct cli_lines *lines, const void *text, size_t len, int add)
+{
+	const struct counted_line key = {js_num_hash(JS_NUM_HASH, text, len), lines->pass, 0};
+	struct counted_line **found = tfind(&key, &lines->tree, compare_lines), *new = NULL;
+
+	if (found == NULL && add && (new = malloc(sizeof(key))) != NULL) {
+		*new = key;
+		found = tsearch(new, &lines->tree, compare_lines);
+	}
+	if (found == NULL) {
+		free(new);
+		return NULL;
+	}
+	if ((*found)->pass != lines->pass)
+		**found = key;
+	return &(*found)->count;
+}
+
 /* Follows a line of disBatch, which begins with #DISBATCH, or notes that it can't. */
 static void follow_directive(struct cli_input *in, const char *text, size_t len)
 {
@@ -201,11 +234,11 @@ static void make_command(struct cli_input *in, struct jobstack_bytes *name)
 		if (count != NULL)
 			js_buf_printf(&in->line, " #%" PRIu32, *count);
 		*name = (struct jobstack_bytes){in->line.data, in->line.len};
-		count = in->known != NULL && judge_end(in, name) == NULL
-				? cli_lines_find(in->known, name->data, name->len, 1)
-				: NULL;
+		if (in->known == NULL || judge_end(in, name) != NULL)
+			return;
+		count = cli_lines_find(in->known, name->data, name->len, 1);
 	} while (count != NULL && ++*count > 1);
-	if (in->line.failed)
+	if (count == NULL || in->line.failed)
 		in->read_errno = ENOMEM;
 }
 

@@ -6,9 +6,20 @@
 #pragma once
 
 #include "cli/cli.h"
-#include "cli/lines.h"
 
 #define CLI_INPUT_SIZE (1 << 16)
+
+/* How often each line has come.  It keeps a hash of 64 bits per line, and needs about 64 bytes for that.  Start it as
+ * {0}.
+ */
+struct cli_lines {
+	void *tree;    /* for tsearch(3) */
+	uint32_t pass; /* a higher one begins to count again at 0; the lines stay known */
+};
+
+/* Returns the count of a line.  One that is new is added if ADD, and then NULL means that there is no memory; else NULL
+ * means that it has not come. */
+uint32_t *cli_lines_find(struct cli_lines *lines, const void *text, size_t len, int add);
 
 struct cli_input {
 	const struct cli *cli; /* which says what is wrong with a name */

@@ -44,7 +44,8 @@ static struct run {
 	struct cli *cli;
 	struct cli_input input;
 	struct jobstack_policy policy; /* for the push */
-	const char *file, *log_dir, *output, *replace, *colsep;
+	struct cli_run_how how;
+	const char *log_dir, *output;
 	int64_t began_us, looked_us;
 	char cwd[PATH_MAX];
 	struct cli_words passed;     /* --name=value for the worker */
@@ -75,10 +76,7 @@ static int take_run_worker_option(struct cli *cli, void *ctx, int key, const cha
 	r->input.commands |= key == JS_WORKER_COMMANDS;
 	if (key == JS_WORKER_LOG_DIR)
 		r->log_dir = arg;
-	if (key == 'I')
-		r->replace = arg;
-	if (key == JS_WORKER_COLSEP)
-		r->colsep = arg;
+	r->how.as_is |= key == JS_WORKER_SHELL || key == JS_WORKER_PERSISTENT;
 	if (key == JS_WORKER_OUTPUT || key == JS_WORKER_TAG || key == 'k')
 		r->output = key == JS_WORKER_OUTPUT ? arg : "-";
 	cli_pass(&r->passed, cli, key, arg);
@@ -89,7 +87,7 @@ static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "the stack (default: one for this CMD in this directory)", NULL},
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)", CLI_FLAG(&run.input.nul)},
 	CLI_INPUT_OPT_CRLF(&run.input.crlf),
-	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&run.file)},
+	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&run.how.file)},
 	{0, "max-running", "N", "stack policy: run at most N entries at once, on all machines\ntogether (no limit)",
 	 CLI_BY(cli_policy_take, &run.policy)},
 	{0, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)",
@@ -102,6 +100,11 @@ static const struct js_opt table[] = {
 	 CLI_FLAG(&run.dry_run)},
 	{CLI_CALL + 1, "again", NULL, "repeat the last run in this directory, with its options and those given now",
 	 CLI_FLAG(&run.repeat)},
+	{0, JS_OPT_ANSWERS, NULL, NULL, js_worker_answers},
+	{0, "plus", NULL, NULL, CLI_FLAG(&(int){0})}, /* its placeholders are there anyway */
+	{0, "will-cite", NULL, NULL, CLI_FLAG(&(int){0})},
+	{0, "link", NULL, NULL, CLI_FLAG(&run.how.link)},
+	{0, "xapply", NULL, NULL, CLI_FLAG(&run.how.link)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_run_worker_option, &run)),
 	JS_WORKER_OPTIONS_OF_DISPLAY(CLI_BY(take_run_worker_option, &run),
 				     "default; without a terminal, a line now and then"),
@@ -115,7 +118,7 @@ static int is_list(const struct run *r)
 /* Without a command, the lines of a file are the commands.  The call is recorded so, for --again. */
 static void record_list(struct cli *cli, struct run *r)
 {
-	cli_run_list_find(&r->list, r->file);
+	cli_run_list_find(&r->list, r->how.file);
 	if (!is_list(r))
 		return;
 	r->list.is_typed = r->input.commands;
@@ -124,7 +127,7 @@ static void record_list(struct cli *cli, struct run *r)
 		cli_words_add(&r->passed, "--commands");
 		cli_words_add(&cli->options, "--commands");
 	}
-	if (r->file == NULL)
+	if (r->how.file == NULL)
 		cli_words_format(&cli->options, "--arg-file=%s", r->list.path);
 }
 
@@ -143,16 +146,16 @@ static int check_words(struct cli *cli)
 		record_list(cli, &run);
 	else
 		run.list.path[0] = '\0';
-	JS_TRY(cli_run_words(cli, &run.input, &run.command));
+	JS_TRY(cli_run_words(cli, &run.how, &run.input, &run.command));
 	/* --again typed by a person asks for no other names */
 	JS_TRY(cli_input_open(cli, &run.input,
-			      run.repeat && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
+			      run.repeat && run.how.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
 				      ? "/dev/null"
-				      : run.file));
+				      : run.how.file));
 	if (run.input.commands)
 		run.input.known = &run.list.lines;
 	if (is_list(&run)) {
-		JS_TRY(cli_run_list_check(cli, &run.list, &run.input, run.file == NULL));
+		JS_TRY(cli_run_list_check(cli, &run.list, &run.input, run.how.file == NULL));
 		cli_run_stack_make(&run.own, "", (char *[]){run.list.path}, 1);
 	} else if (run.input.commands)
 		cli_run_stack_make(&run.own, run.cwd, (char *[]){(char[]){"commands"}}, 1);
@@ -171,11 +174,12 @@ static int check_run(struct cli *cli)
 		return CLI_USAGE;
 	}
 	/* -s NAME alone continues that stack, even if standard input is a file: a script's may be anything */
-	if (run.file == NULL)
+	if (run.how.file == NULL)
 		cli_run_list_find(&run.list, NULL);
-	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands && run.file == NULL &&
+	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands && run.how.file == NULL &&
 		      (!is_list(&run) || (cli_connect(cli, CONNECT_US) == 0 &&
 					  cli_last_start_way(cli->handle, cli->stack, NULL) == JOBSTACK_BY_RUN));
+	run.how.as_is |= run.repeat;
 	if (run.repeat) {
 		cli_words_free(&run.passed);
 		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));

@@ -65,8 +65,7 @@ int cli_run_list_check(struct cli *cli, struct cli_run_list *list, const struct 
 	while ((got = cli_input_next(&in, &line)) == 0 || got == 2)
 		if (got == 0 && lines++ < DOUBT_LINES)
 			files += lstat(line.data, &st) == 0;
-	for (size_t i = 0; i < list->lines.room; i++)
-		list->lines.at[i].count = 0;
+	list->lines.pass++;
 	(void)lseek(input->fd, start, SEEK_SET);
 	if (got < 0 && (got = cli_input_refused(cli, &in, 0)) != 0)
 		return got;
