@@ -16,16 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64 /* in a table */
+#define OPTIONS_MAX 96 /* in a table */
 #define HELP_COLUMN 28 /* where the help of an option begins */
 #define HELP_WIDTH 120
 
 /* Options of other programs, and the options here that do the same. */
-static const char *const foreign[][2] = {
-	{"max-procs", "slots"},	     {"workers", "slots"}, {"threads", "slots"}, {"cpus-per-task", "slots"},
-	{"retries", "max-attempts"}, {"wd", "chdir"},	   {"workdir", "chdir"}, {"format", "json"},
-	{"name", "stack"},	     {"queue", "stack"},   {"states", "state"},	 {"arg-separator", "colsep"},
-	{"print0", "null"}};
+static const char *const foreign[][2] = {{"workers", "slots"},	      {"threads", "slots"}, {"cpus-per-task", "slots"},
+					 {"retries", "max-attempts"}, {"format", "json"},   {"name", "stack"},
+					 {"queue", "stack"},	      {"states", "state"},  {"print0", "null"}};
 
 static int has_letter(const struct js_opt *o)
 {

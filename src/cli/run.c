@@ -110,16 +110,11 @@ static const struct js_opt table[] = {
 				     "default; without a terminal, a line now and then"),
 	CLI_OPTS_REST};
 
-static int is_list(const struct run *r)
-{
-	return r->list.path[0] != '\0';
-}
-
 /* Without a command, the lines of a file are the commands.  The call is recorded so, for --again. */
 static void record_list(struct cli *cli, struct run *r)
 {
 	cli_run_list_find(&r->list, r->how.file);
-	if (!is_list(r))
+	if (r->list.path[0] == '\0')
 		return;
 	r->list.is_typed = r->input.commands;
 	r->input.commands = 1;
@@ -154,7 +149,7 @@ static int check_words(struct cli *cli)
 				      : run.how.file));
 	if (run.input.commands)
 		run.input.known = &run.list.lines;
-	if (is_list(&run)) {
+	if (run.list.path[0] != '\0') {
 		JS_TRY(cli_run_list_check(cli, &run.list, &run.input, run.how.file == NULL));
 		cli_run_stack_make(&run.own, "", (char *[]){run.list.path}, 1);
 	} else if (run.input.commands)
@@ -176,9 +171,10 @@ static int check_run(struct cli *cli)
 	/* -s NAME alone continues that stack, even if standard input is a file: a script's may be anything */
 	if (run.how.file == NULL)
 		cli_run_list_find(&run.list, NULL);
-	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands && run.how.file == NULL &&
-		      (!is_list(&run) || (cli_connect(cli, CONNECT_US) == 0 &&
-					  cli_last_start_way(cli->handle, cli->stack, NULL) == JOBSTACK_BY_RUN));
+	run.repeat |=
+		cli->stack_typed && cli->words_n == 0 && !run.input.commands && run.how.file == NULL &&
+		(run.list.path[0] == '\0' || (cli_connect(cli, CONNECT_US) == 0 &&
+					      cli_last_start_way(cli->handle, cli->stack, NULL) == JOBSTACK_BY_RUN));
 	run.how.as_is |= run.repeat;
 	if (run.repeat) {
 		cli_words_free(&run.passed);
@@ -531,9 +527,9 @@ static int push_and_run(struct cli *cli)
 		return print_commands(r);
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
-	if (!cli->stack_given || is_list(r))
+	if (!cli->stack_given || r->list.path[0] != '\0')
 		JS_TRY(cli_run_stack_find(cli, &r->own));
-	r->follows = is_list(r) && (!cli->stack_given || strcmp(given, cli->stack) == 0);
+	r->follows = r->list.path[0] != '\0' && (!cli->stack_given || strcmp(given, cli->stack) == 0);
 	if (cli->stack_given) { /* that of -s may have the lines of other lists, too */
 		cli->stack = given;
 		r->own.pushed = (struct jobstack_bytes){NULL, 0};
@@ -584,13 +580,17 @@ static const char about[] =
 	"Runs CMD on each FILE, or on each line of standard input, on this machine: pushes the names (each once), "
 	"starts a\njobstack-worker, and waits. To continue where it stopped, run it again, or type `jobstack run -s "
 	"NAME`. Ends with 0 if\nall entries are done, with 1 if any is dead or left.";
-static const char notes[] =
-	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
-	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "
-	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
-	"-name '*.nc' -print0 | jobstack run -0 -j 8 -- ./convert.sh {}\n  jobstack run -j 8 ./convert.sh {} ::: *.nc";
+static const char notes[] = "In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without "
+			    "extension, {..} without "
+			    "two, {/.}\nbase name without extension, {#} the entry's number, {%} the slot. Without a "
+			    "placeholder the datapath "
+			    "becomes the last\nargument. With --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} "
+			    "{1/.} their parts. Without "
+			    "CMD, the lines of FILE\nare the commands.\n\n  find . -name '*.nc' -print0 | jobstack run "
+			    "-0 -j 8 -- ./convert.sh "
+			    "{}\n  jobstack run -j 8 ./convert.sh {} ::: *.nc\n  jobstack run -j 8 <tasks.txt";
 static const struct js_opts opts = {
-	"jobstack run", "[OPTIONS] [FILE...] -- CMD ARG...  or  [OPTIONS] CMD ARG... ::: FILE...",
+	"jobstack run", "[OPTIONS] [FILE...] -- CMD ARG...  or  [OPTIONS] CMD ARG... ::: FILE...  or  [OPTIONS] <TASKS",
 	about,		table,
 	notes,		1};
 const struct cli_frame cli_run = {&opts, NULL, CLI_DIES | CLI_OFFLINE, 60 * JS_SECOND_US, check_run, push_and_run};

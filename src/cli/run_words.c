@@ -28,7 +28,7 @@ static int is_command_before(char *const *files, const char *command)
 /* Says WHAT, and prints the line to type, which is freed. */
 static int type_line(const struct cli *cli, const char *what, struct js_buf *line)
 {
-	cli_tell(cli, "%s; type:", what);
+	cli_tell(cli, "%s, type:", what);
 	(void)fprintf(stderr, "    %s\n", line->failed ? "" : line->data);
 	js_buf_free(line);
 	return CLI_USAGE;
@@ -125,7 +125,10 @@ static int refuse_lists(const struct cli *cli, const struct lists *l)
 	js_buf_str(&line, " | ");
 	add_call(&line, cli, " --colsep '\\t' -- ", cli->words_n);
 	add_command(&line, cli, l);
-	return type_line(cli, "only one list (:::) can be given", &line);
+	return type_line(cli,
+			 loops > 0 ? "only one list (:::) can be given; for all combinations"
+				   : "only one list (:::) can be given; for these pairs",
+			 &line);
 }
 
 /* Looks at the lists that begin with the word number AT[0]. */
@@ -187,7 +190,7 @@ int cli_run_words(struct cli *cli, struct cli_run_how *how, struct cli_input *in
 				 cli->words[first]);
 	if (n == 0 && !input->commands && (input->words != NULL || !isatty(STDIN_FILENO))) {
 		add_call(&line, cli, " --commands ", 0);
-		return type_line(cli, "there is no command to run; if each line is a command", &line);
+		return type_line(cli, "there is no command to run: if each line is a command", &line);
 	}
 	if (first == n && !input->commands)
 		return cli_usage(cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
@@ -208,7 +211,7 @@ int cli_run_words(struct cli *cli, struct cli_run_how *how, struct cli_input *in
 		cli_words_add(command, cli->words[first++]);
 	if (!how->as_is && is_for_shell(command)) {
 		add_call(&line, cli, strcmp(cli->words[-1], "--") == 0 ? " --shell -- " : " --shell ", 0);
-		return type_line(cli, "CMD is written for a shell; to run it as a script of bash", &line);
+		return type_line(cli, "CMD is written for a shell: to run it as a script of bash", &line);
 	}
 	cli->words = command->at;
 	cli->words_n = command->n;

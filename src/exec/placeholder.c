@@ -174,12 +174,22 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 		  const char *colsep)
 {
 	const char *name = values->datapath;
-	size_t len = values->datapath_len, dot;
+	size_t len = values->datapath_len, dot, from;
+	/* NOEXT, its two relatives, BASENOEXT and EXT with theirs; else a large number */
+	const unsigned cut = (unsigned)spot->place - JS_PLACE_NOEXT;
 	struct parts parts;
 
 	if (spot->field > 0 && colsep != NULL)
 		select_field(&name, &len, spot->field, colsep);
 	split_name(name, len, &parts);
+	if (cut < 9) {
+		dot = find_extension(name, &parts, (int)(cut % 3) + 1);
+		from = cut < 3 ? 0 : cut < 6 ? parts.start : dot + (dot < parts.end);
+		/* a slash at the end stays: what it names has no extension to lose */
+		dot = cut >= 6 ? parts.end : cut < 3 && parts.end < len ? len : dot;
+		js_buf_add(out, name + from, dot - from);
+		return;
+	}
 	switch (spot->place) {
 	case JS_PLACE_DATAPATH: js_buf_add(out, name, len); break;
 	case JS_PLACE_BASE: js_buf_add(out, name + parts.start, parts.end - parts.start); break;
@@ -191,28 +201,9 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 		else
 			js_buf_add(out, name, parts.dir);
 		break;
-	case JS_PLACE_NOEXT: /* a slash at the end stays: what it names has no extension to lose */
-	case JS_PLACE_NOEXT2:
-	case JS_PLACE_NOEXT3:
-		dot = find_extension(name, &parts, (int)(spot->place - JS_PLACE_NOEXT) + 1);
-		js_buf_add(out, name, parts.end < len ? len : dot);
-		break;
-	case JS_PLACE_BASENOEXT:
-	case JS_PLACE_BASENOEXT2:
-	case JS_PLACE_BASENOEXT3:
-		dot = find_extension(name, &parts, (int)(spot->place - JS_PLACE_BASENOEXT) + 1);
-		js_buf_add(out, name + parts.start, dot - parts.start);
-		break;
-	case JS_PLACE_EXT:
-	case JS_PLACE_EXT2:
-	case JS_PLACE_EXT3:
-		dot = find_extension(name, &parts, (int)(spot->place - JS_PLACE_EXT) + 1) + 1;
-		js_buf_add(out, name + dot, dot < parts.end ? parts.end - dot : 0);
-		break;
 	case JS_PLACE_PARENT: js_buf_add(out, name, parts.dir - (parts.dir == 1 && name[0] == '/')); break;
 	case JS_PLACE_NUMBER: js_buf_u64(out, values->entry); break;
 	case JS_PLACE_SLOT: js_buf_u64(out, values->slot); break;
-	case JS_PLACE_NONE:
-	case JS_PLACE_COUNT: break;
+	default: break;
 	}
 }

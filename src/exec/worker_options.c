@@ -65,7 +65,8 @@ const struct js_opts js_worker_opts = {
 	"Claims entries of a stack, runs CMD on each, and records how each one ended, until nothing is left.",
 	table,
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} the datapath without\n"
-	"extension, {/.} the base name without extension, {#} the entry's number, {%} the slot. Without a\n"
+	"extension, {..} without two, {/.} the base name without extension, {#} the entry's number, {%} the slot. "
+	"Without a\n"
 	"placeholder, the datapath is the last argument. With --colsep, {1} {2} ... are the fields, and {1/} {1//}\n"
 	"{1.} {1/.} their parts. An entry with too few fields fails without being run. ${1} is not a placeholder,\n"
 	"but left to the shell. A datapath that does not begin with / is relative. With --colsep, only its\n"

@@ -71,7 +71,6 @@ extern const struct js_opt_answer js_worker_answers[];
 	 TAKE},                                                                                                        \
 		{JS_WORKER_SLOTS, "jobs", "N", NULL, TAKE}, /* as make and GNU parallel call it */                     \
 		{'P', "max-procs", "N", NULL, TAKE},	    /* as xargs calls it */                                    \
-		{JS_WORKER_CHDIR, "wd", "DIR", NULL, TAKE}, {JS_WORKER_CHDIR, "workdir", "DIR", NULL, TAKE},           \
 		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
 		 "a command that takes longer gets TERM, and KILL after --grace; the entry has failed", TAKE},         \
 		{JS_WORKER_GRACE, "grace", "D", "time from TERM to KILL (default 5s)", TAKE},                          \

@@ -91,7 +91,7 @@ struct later {
 #define A_TIME "a duration up to 366 d, such as 90, 15m or 1:30:00"
 #define A_LONG_TIME "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
 #define A_SIZE(least) "a size of at least " #least " bytes, such as 512K, 16M or 2G, or the word none"
-#define A_NUMBER_OF_SLOTS "a whole number from 1 to 1024 (without it: one per CPU)"
+#define A_NUMBER_OF_SLOTS "a whole number from 1 to 256 (without it: one per CPU)"
 #define A_FILE "the name of a file, such as out/{#}"
 
 /* Takes the option KEY with its argument.  Most options only put a checked value somewhere, which the table says. Those

@@ -14,6 +14,7 @@
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 
 cd "$JOBSTACK_TEST_DIR" || exit
+jobstack init -q
 lines=$(cat <<'END'
 same  @ echo ::: a b c
 same  @ echo {} ::: a 'b  c' '$x'
