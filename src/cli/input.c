@@ -139,8 +139,8 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 	else if (input->directive > 0)
 		cli_tell(cli,
 			 "line %" PRIu64 ", #DISBATCH%s, is not supported (pushed before it: %" PRIu64
-			 "; PREFIX, SUFFIX and REPEAT are): put the lines behind a BARRIER into a second file, and "
-			 "type `jobstack run -a FIRST && jobstack run -a SECOND`",
+			 "): write the lines of a REPEAT out, as in `seq -f 'CMD %%g' 5 >>LIST`; put those after a "
+			 "BARRIER into a second list, and type `jobstack run -a LIST && jobstack run -a SECOND`",
 			 input->directive, input->line.data + strlen(DISBATCH), pushed);
 	else if (input->atomic && input->refused > 0 && input->read_errno == 0 && cli_stop == 0) {
 		cli_tell(cli, "nothing was pushed: correct what was refused, and push again");

@@ -67,8 +67,11 @@ int cli_run_list_check(struct cli *cli, struct cli_run_list *list, const struct 
 			files += lstat(line.data, &st) == 0;
 	list->lines.pass++;
 	(void)lseek(input->fd, start, SEEK_SET);
-	if (got < 0 && (got = cli_input_refused(cli, &in, 0)) != 0)
-		return got;
+	if (got < 0) {
+		if (cli_input_refused(cli, &in, 0) == 0)
+			cli_tell(cli, "can't read %s: %s", list->path, strerror(in.read_errno));
+		return CLI_USAGE;
+	}
 	if (list->is_typed)
 		return 0;
 	if (2 * files > (lines < DOUBT_LINES ? lines : DOUBT_LINES))

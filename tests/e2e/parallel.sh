@@ -40,7 +40,8 @@ same  @ --colsep '\t' -a table.tsv echo {1} {3}
 same  @ --colsep , echo {1/.} {2} ::: d/a.c,2
 same  @ -I ,, echo ,, x ::: a b
 same  @ -I% echo a%b ::: 1 2
-same  @ --tag echo x ::: a b
+same  @ --tag --bar --eta --joblog log echo x ::: a b
+same  @ --dry-run echo ::: a b
 same  @ --workdir d cat ::: in
 same  @ false ::: a
 same  @ 'exit 3;' ::: a
