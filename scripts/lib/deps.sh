@@ -67,6 +67,7 @@ deps_table() {
 		tests; have hostname; hostname
 		tests; have perl; perl
 		tests; have jq; jq
+		tests; has_gnu_parallel; parallel
 		tests; have Rscript; r-base-core
 		tests; have octave-cli; octave
 		tests; have man; man-db

@@ -16,17 +16,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64 /* in a table */
+#define OPTIONS_MAX 96 /* in a table */
 #define HELP_COLUMN 28 /* where the help of an option begins */
 #define HELP_WIDTH 120
 #define FEW 18 /* as many options are shown without a selection */
 
 /* Options of other programs, and the options here that do the same. */
-static const char *const foreign[][2] = {
-	{"max-procs", "slots"},	     {"workers", "slots"}, {"threads", "slots"}, {"cpus-per-task", "slots"},
-	{"retries", "max-attempts"}, {"wd", "chdir"},	   {"workdir", "chdir"}, {"format", "json"},
-	{"name", "stack"},	     {"queue", "stack"},   {"states", "state"},	 {"arg-separator", "colsep"},
-	{"print0", "null"}};
+static const char *const foreign[][2] = {{"workers", "slots"},	      {"threads", "slots"}, {"cpus-per-task", "slots"},
+					 {"retries", "max-attempts"}, {"format", "json"},   {"name", "stack"},
+					 {"queue", "stack"},	      {"states", "state"},  {"print0", "null"}};
 
 static int has_letter(const struct js_opt *o)
 {
@@ -76,6 +74,57 @@ static void refuse_unknown(const struct js_opts *opts, const char *word, int let
 		js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "there is no option %s%s%s%s", typed,
 			     best == NULL ? "" : " (did you mean --", best == NULL ? "" : best,
 			     best == NULL ? "" : "?)");
+}
+
+static void add_words(struct js_buf *line, char *const *words, char *const *end)
+{
+	for (; words != end && *words != NULL; words++) {
+		js_buf_char(line, ' ');
+		js_buf_shell_word(line, *words, strlen(*words));
+	}
+}
+
+/* Returns whether the word NAME, of LEN bytes, stands in NAMES. */
+static int is_among(const char *names, const char *name, size_t len)
+{
+	for (; *names != '\0'; names += strcspn(names, " "), names += strspn(names, " "))
+		if (strcspn(names, " ") == len && strncmp(names, name, len) == 0)
+			return 1;
+	return 0;
+}
+
+/* Answers the option of another program that is the word AT: why, and the whole line to type.  Returns whether there is
+ * an answer. */
+static int answer_option(const struct js_opts *opts, char *const argv[], int at, struct jobstack_error *error)
+{
+	const char *name = argv[at] + 1 + (argv[at][1] == '-'), *with, *value;
+	const size_t len = argv[at][1] == '-' ? strcspn(name, "=") : 1;
+	const struct js_opt *answers = find_table_option(opts, JS_OPT_ANSWERS);
+	const struct js_opt_answer *a = answers != NULL ? answers->take : NULL;
+	struct js_buf line = {0}, put = {0};
+
+	while (a != NULL && a->names != NULL && !is_among(a->names, name, len))
+		a++;
+	if (a == NULL || a->names == NULL)
+		return 0;
+	value = name[len] != '\0' ? name + len + (name[len] == '=') : a->takes ? argv[at + 1] : NULL;
+	for (with = a->with != NULL ? a->with : ""; *with != '\0'; with++)
+		if (*with == '%' && value != NULL)
+			js_buf_shell_word(&put, value, strlen(value));
+		else
+			js_buf_char(&put, *with);
+	js_buf_str(&line, put.len > 0 && put.data[0] == '^' ? put.data + 1 : "");
+	js_buf_str(&line, opts->command);
+	add_words(&line, argv + 1, argv + at);
+	if (put.len > 0 && put.data[0] != '^')
+		js_buf_printf(&line, " %s", put.data);
+	add_words(&line, argv + at + 1 + (value != NULL && value == argv[at + 1]), NULL);
+	(void)js_error_set(error, JOBSTACK_EUSAGE, "there is no option %.*s here: %s%s%s",
+			   (int)(name - argv[at] + (int)len), argv[at], a->why, a->with != NULL ? "; type: " : "",
+			   a->with != NULL ? line.data : "");
+	js_buf_free(&line);
+	js_buf_free(&put);
+	return 1;
 }
 
 /* The table as getopt_long wants it. */
@@ -176,7 +225,9 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 			*arg = argv[optind++];
 		return key;
 	}
-	refuse_option(opts, argv[optind > word ? optind - 1 : word], key, error);
+	word = optind > word ? optind - 1 : word;
+	if (!answer_option(opts, argv, word, error))
+		refuse_option(opts, argv[word], key, error);
 	return '?';
 }
 

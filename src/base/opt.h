@@ -16,6 +16,17 @@
  * be shortened, and options end at the first word that is not an option (set first_word_ends). */
 #define JS_OPT_OTHER 4095
 
+/* The name of a row whose TAKE is a table of answers to options of other programs. */
+#define JS_OPT_ANSWERS "="
+
+struct js_opt_answer {
+	const char *names; /* "delimiter d"; NULL: the table ends */
+	int takes;	   /* they have a value */
+	const char *with;  /* what to type in their place or, behind a ^, before the whole line; % is the value; NULL:
+			      WHY  says it */
+	const char *why;
+};
+
 /* One option.  A table ends with a row whose name is NULL. */
 struct js_opt {
 	int key;	  /* the short letter, not '?' or ':'; from 256 on without one; 0: JS_OPT_ROW and its index */

@@ -6,6 +6,7 @@
  */
 #include "cli/input.h"
 
+#include "base/num.h"
 #include "show/words.h"
 
 #include <ctype.h>
@@ -13,7 +14,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +25,7 @@
 #define TOLD 10				      /* bad names that are told one by one */
 #define LINE_MOST (JOBSTACK_DATAPATH_MAX + 4) /* with a byte-order mark and a carriage return */
 #define MARK "\xef\xbb\xbf"
+#define DISBATCH "#DISBATCH"
 
 /* Refuses a word that the shell has left as it is, since it matched no file.  0, or the exit status. */
 static int check_words(const struct cli *cli, const struct cli_input *in)
@@ -134,11 +138,10 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 			 input->cr_line);
 	else if (input->directive > 0)
 		cli_tell(cli,
-			 "line %" PRIu64
-			 " is a #DISBATCH line, which jobstack does not support (pushed before it: %" PRIu64
-			 "): write the whole command on each line, and push what comes after a barrier onto another "
-			 "stack",
-			 input->directive, pushed);
+			 "line %" PRIu64 ", #DISBATCH%s, is not supported (pushed before it: %" PRIu64
+			 "): write the lines of a REPEAT out, as in `seq -f 'CMD %%g' 5 >>LIST`; put those after a "
+			 "BARRIER into a second list, and type `jobstack run -a LIST && jobstack run -a SECOND`",
+			 input->directive, input->line.data + strlen(DISBATCH), pushed);
 	else if (input->atomic && input->refused > 0 && input->read_errno == 0 && cli_stop == 0) {
 		cli_tell(cli, "nothing was pushed: correct what was refused, and push again");
 		return CLI_NO;
@@ -147,15 +150,96 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 	return CLI_USAGE;
 }
 
+struct counted_line {
+	uint64_t hash;
+	uint32_t pass, count;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct counted_line *one = a, *other = b;
+
+	return one->hash < other->hash ? -1 : one->hash > other->hash;
+}
+
+uint32_t *cli_lines_find(struct cli_lines *lines, const void *text, size_t len, int add)
+{
+	const struct counted_line key = {js_num_hash(JS_NUM_HASH, text, len), lines->pass, 0};
+	struct counted_line **found = tfind(&key, &lines->tree, compare_lines), *new = NULL;
+
+	if (found == NULL && add && (new = malloc(sizeof(key))) != NULL) {
+		*new = key;
+		found = tsearch(new, &lines->tree, compare_lines);
+	}
+	if (found == NULL) {
+		free(new);
+		return NULL;
+	}
+	if ((*found)->pass != lines->pass)
+		**found = key;
+	return &(*found)->count;
+}
+
+/* Follows a line of disBatch, which begins with #DISBATCH, or notes that it can't. */
+static void follow_directive(struct cli_input *in, const char *text, size_t len)
+{
+	const int known = len > 17 && text[9] == ' ', prefix = known && strncasecmp(text + 10, "PREFIX ", 7) == 0;
+	struct js_buf *to = prefix						 ? &in->prefix
+			    : known && strncasecmp(text + 10, "SUFFIX ", 7) == 0 ? &in->suffix
+										 : &in->line;
+
+	js_buf_reset(to);
+	js_buf_add(to, text + (to == &in->line ? 0 : 17), len - (to == &in->line ? 0 : 17));
+	in->directive = to == &in->line ? in->lines : 0;
+}
+
 /* Returns whether a line of --commands is blank or a comment, as task files of disBatch have them. */
-static int is_comment(const struct jobstack_bytes *line)
+static int is_comment(struct cli_input *in, const struct jobstack_bytes *line)
 {
 	const char *text = line->data;
 	size_t at = 0;
 
 	while (at < line->len && isspace((unsigned char)text[at]))
 		at++;
+	if (line->len - at >= strlen(DISBATCH) && strncasecmp(text + at, DISBATCH, strlen(DISBATCH)) == 0)
+		follow_directive(in, text + at, line->len - at);
 	return at == line->len || text[at] == '#';
+}
+
+/* Returns what is wrong with the end of a name; NULL: nothing. */
+static const char *judge_end(const struct cli_input *in, const struct jobstack_bytes *name)
+{
+	const char *end = (const char *)name->data + name->len, *slash = end;
+
+	while (in->commands && slash > (const char *)name->data && slash[-1] == '\\')
+		slash--;
+	if ((end - slash) % 2 != 0)
+		return "it ends with a backslash: write the whole command on one line";
+	return in->words == NULL && !in->nul && !in->crlf && name->len > 0 && end[-1] == '\r'
+		       ? "it ends with a carriage return (--crlf strips it)"
+		       : NULL;
+}
+
+/* Makes the command of a line: puts it between PREFIX and SUFFIX, and adds a comment if it has come before.  The line
+ * with the comment may have come, too, as somebody has written it. */
+static void make_command(struct cli_input *in, struct jobstack_bytes *name)
+{
+	uint32_t *count = NULL;
+
+	js_buf_reset(&in->line);
+	js_buf_add(&in->line, in->prefix.data, in->prefix.len);
+	js_buf_add(&in->line, name->data, name->len);
+	js_buf_add(&in->line, in->suffix.data, in->suffix.len);
+	do {
+		if (count != NULL)
+			js_buf_printf(&in->line, " #%" PRIu32, *count);
+		*name = (struct jobstack_bytes){in->line.data, in->line.len};
+		if (in->known == NULL || judge_end(in, name) != NULL)
+			return;
+		count = cli_lines_find(in->known, name->data, name->len, 1);
+	} while (count != NULL && ++*count > 1);
+	if (count == NULL || in->line.failed)
+		in->read_errno = ENOMEM;
 }
 
 /* Returns what is wrong with a name, perhaps in TEXT; NULL: nothing. */
@@ -172,18 +256,19 @@ static const char *judge_name(const struct cli_input *in, const struct jobstack_
 	}
 	if (name->len == 0)
 		return "it is empty";
-	return in->words == NULL && !in->nul && !in->crlf && bytes[name->len - 1] == '\r'
-		       ? "it ends with a carriage return (--crlf strips it)"
-		       : NULL;
+	return judge_end(in, name);
 }
 
 /* Returns whether the name may be given to the caller.  A bad one is counted, and the first TOLD of them are printed
  * with their reasons. */
-static int accept_name(struct cli_input *in, const struct jobstack_bytes *name)
+static int accept_name(struct cli_input *in, struct jobstack_bytes *name)
 {
+	const char *why;
 	char text[80];
-	const char *why = judge_name(in, name, text);
 
+	if (in->commands && in->cut == 0)
+		make_command(in, name);
+	why = judge_name(in, name, text);
 	if (why != NULL && in->refused++ < TOLD)
 		cli_tell(in->cli, "%s %" PRIu64 " was refused: %s",
 			 in->words != NULL ? "argument"
@@ -192,7 +277,7 @@ static int accept_name(struct cli_input *in, const struct jobstack_bytes *name)
 			 in->lines, why);
 	in->cut = 0;
 	in->cut_nul = 0;
-	return why == NULL && !(in->atomic && in->refused > 0);
+	return why == NULL && in->read_errno == 0 && !(in->atomic && in->refused > 0);
 }
 
 /* Cuts off what is not part of the name: with --crlf the carriage return at its end, and a byte-order mark at the
@@ -208,16 +293,13 @@ static void strip_line(struct cli_input *in, struct jobstack_bytes *line)
 	}
 }
 
-/* Returns whether a line is no name: it is empty, a comment, or a #DISBATCH directive, which ends the input. */
+/* Returns whether a line is no name: it is empty, a comment, or a #DISBATCH directive. */
 static int skip_line(struct cli_input *in, const struct jobstack_bytes *line)
 {
-	if (line->len == 0)
-		in->empty++;
-	else if (!in->commands || !is_comment(line))
-		return 0;
-	else if (line->len >= 9 && strncasecmp(line->data, "#DISBATCH", 9) == 0)
-		in->directive = in->lines;
-	return 1;
+	if (in->commands)
+		return is_comment(in, line);
+	in->empty += line->len == 0;
+	return line->len == 0;
 }
 
 /* Gives the next name from the command line.  (LINES counts these words, as it counts lines elsewhere.) */
@@ -242,6 +324,8 @@ int cli_input_next(struct cli_input *in, struct jobstack_bytes *datapath)
 	if (in->words != NULL)
 		return next_word(in, datapath);
 	for (;;) {
+		if (in->read_errno != 0)
+			return -1;
 		char *start = in->buffer + in->begin;
 		size_t len = in->end - in->begin;
 		char *stop = memchr(start, delimiter, len);

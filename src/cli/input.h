@@ -9,15 +9,32 @@
 
 #define CLI_INPUT_SIZE (1 << 16)
 
+/* How often each line has come.  It keeps a hash of 64 bits per line, and needs about 64 bytes for that.  Start it as
+ * {0}.
+ */
+struct cli_lines {
+	void *tree;    /* for tsearch(3) */
+	uint32_t pass; /* a higher one begins to count again at 0; the lines stay known */
+};
+
+/* Returns the count of a line.  One that is new is added if ADD, and then NULL means that there is no memory; else NULL
+ * means that it has not come. */
+uint32_t *cli_lines_find(struct cli_lines *lines, const void *text, size_t len, int add);
+
 struct cli_input {
 	const struct cli *cli; /* which says what is wrong with a name */
 	char *const *words;    /* not NULL: the names are WORDS_N words of the command line, and no stream */
 	size_t words_n;
 	int fd;
-	int nul;	    /* names end with NUL; else with a newline */
-	int crlf;	    /* a carriage return before the newline is not of the name */
-	int commands;	    /* they are command lines: what is blank or begins with # is passed over */
-	uint64_t directive; /* the first #DISBATCH line, or 0: nothing was given of it */
+	int nul;      /* names end with NUL; else with a newline */
+	int crlf;     /* a carriage return before the newline is not of the name */
+	int commands; /* they are command lines: what is blank or begins with # is passed over */
+	/* Of command lines, not NULL: counts them.  If the same line comes again, a comment tells it from the others ("
+	 * #2"), so that it is an entry of its own.  As the file stands, each occurrence has the same comment every
+	 * time. */
+	struct cli_lines *known;
+	struct js_buf prefix, suffix, line; /* of #DISBATCH PREFIX and SUFFIX; the line that was made */
+	uint64_t directive; /* the first other #DISBATCH line, whose text LINE is, or 0: nothing was given of it */
 	int atomic;	    /* after a bad name no name is given any more */
 	uint64_t refused;   /* bad names so far: each was told, and was not given */
 	uint64_t lines;	    /* lines (or names) read so far */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/last_start.h"
 #include "cli/input.h"
+#include "cli/run_list.h"
 #include "cli/run_stack.h"
 #include "cli/run_words.h"
 #include "show/amount.h"
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #define LOOK_US (JS_SECOND_US / 4)
+#define CONNECT_US (10 * JS_SECOND_US)
 
 /* All that one call knows.  The worker is in one of three states:
  *
@@ -42,12 +44,15 @@ static struct run {
 	struct cli *cli;
 	struct cli_input input;
 	struct jobstack_policy policy; /* for the push */
-	const char *file, *log_dir, *output, *replace, *colsep;
+	struct cli_run_how how;
+	const char *log_dir, *output;
 	int64_t began_us, looked_us;
 	char cwd[PATH_MAX];
 	struct cli_words passed;     /* --name=value for the worker */
 	struct cli_words command;    /* CMD, without the files that were named beside it */
-	struct cli_run_stack own;    /* without -s */
+	struct cli_run_stack own;    /* without -s, or of a list */
+	struct cli_run_list list;    /* of command lines */
+	int follows;		     /* the stack is the one that belongs to the list */
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
 	int dry_run, repeat;
 	int all_first;			 /* the worker starts when all names are pushed and were looked through */
@@ -71,10 +76,7 @@ static int take_run_worker_option(struct cli *cli, void *ctx, int key, const cha
 	r->input.commands |= key == JS_WORKER_COMMANDS;
 	if (key == JS_WORKER_LOG_DIR)
 		r->log_dir = arg;
-	if (key == 'I')
-		r->replace = arg;
-	if (key == JS_WORKER_COLSEP)
-		r->colsep = arg;
+	r->how.as_is |= key == JS_WORKER_SHELL || key == JS_WORKER_PERSISTENT;
 	if (key == JS_WORKER_OUTPUT || key == JS_WORKER_TAG || key == 'k')
 		r->output = key == JS_WORKER_OUTPUT ? arg : "-";
 	cli_pass(&r->passed, cli, key, arg);
@@ -85,7 +87,7 @@ static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "the stack (default: one for this CMD in this directory)", NULL},
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)", CLI_FLAG(&run.input.nul)},
 	CLI_INPUT_OPT_CRLF(&run.input.crlf),
-	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&run.file)},
+	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&run.how.file)},
 	{0, "max-running", "N", "~stack policy: run at most N entries at once, on all machines\ntogether (no limit)",
 	 CLI_BY(cli_policy_take, &run.policy)},
 	{0, "max-starts", "N/T",
@@ -102,17 +104,36 @@ static const struct js_opt table[] = {
 	 CLI_FLAG(&run.dry_run)},
 	{CLI_CALL + 1, "again", NULL, "repeat the last run in this directory, with its options and those given now",
 	 CLI_FLAG(&run.repeat)},
+	{0, JS_OPT_ANSWERS, NULL, NULL, js_worker_answers},
+	{0, "plus", NULL, NULL, CLI_FLAG(&(int){0})}, /* its placeholders are there anyway */
+	{0, "will-cite", NULL, NULL, CLI_FLAG(&(int){0})},
+	{0, "link", NULL, NULL, CLI_FLAG(&run.how.link)},
+	{0, "xapply", NULL, NULL, CLI_FLAG(&run.how.link)},
 	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_run_worker_option, &run)),
 	JS_WORKER_OPTIONS_OF_DISPLAY(CLI_BY(take_run_worker_option, &run),
 				     "default; without a terminal, a line now and then"),
 	CLI_OPTS_REST};
 
-/* Finds the command, opens the input, and names the stack after the command, unless -s gives one.  With --commands the
- * list stands for the command. */
+/* Without a command, the lines of a file are the commands.  The call is recorded so, for --again. */
+static void record_list(struct cli *cli, struct run *r)
+{
+	cli_run_list_find(&r->list, r->how.file);
+	if (r->list.path[0] == '\0')
+		return;
+	r->list.is_typed = r->input.commands;
+	r->input.commands = 1;
+	if (!r->list.is_typed) {
+		cli_words_add(&r->passed, "--commands");
+		cli_words_add(&cli->options, "--commands");
+	}
+	if (r->how.file == NULL)
+		cli_words_format(&cli->options, "--arg-file=%s", r->list.path);
+}
+
+/* Finds the command, opens the input, and names the stack: after the command in this directory, after the list in its
+ * own, else after where the command lines come from. */
 static int check_words(struct cli *cli)
 {
-	char option[] = "commands", *const lines[] = {run.file != NULL ? (char *)(uintptr_t)run.file : option, option};
-
 	/* $JOBSTACK_STACK is not used: a command that a worker runs may well use `run` */
 	cli->stack_given = cli->stack_typed;
 	cli_words_add(&run.passed, "--of-run");
@@ -120,19 +141,27 @@ static int check_words(struct cli *cli)
 		cli_words_add(&run.passed, "--quiet");
 	if (cli->verbose)
 		cli_words_add(&run.passed, "--verbose");
-	JS_TRY(cli_run_words(cli, &run.input, &run.command));
+	if (cli->words_n == 0 && !run.input.nul && (!run.repeat || run.input.commands))
+		record_list(cli, &run);
+	else
+		run.list.path[0] = '\0';
+	JS_TRY(cli_run_words(cli, &run.how, &run.input, &run.command));
 	/* --again typed by a person asks for no other names */
 	JS_TRY(cli_input_open(cli, &run.input,
-			      run.repeat && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
+			      run.repeat && run.how.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
 				      ? "/dev/null"
-				      : run.file));
-	if (!cli->stack_given) {
-		if (run.input.commands)
-			cli_run_stack_make(&run.own, run.cwd, lines, run.file != NULL ? 2 : 1);
-		else
-			cli_run_stack_make(&run.own, run.cwd, cli->words, cli->words_n);
+				      : run.how.file));
+	if (run.input.commands)
+		run.input.known = &run.list.lines;
+	if (run.list.path[0] != '\0') {
+		JS_TRY(cli_run_list_check(cli, &run.list, &run.input, run.how.file == NULL));
+		cli_run_stack_make(&run.own, "", (char *[]){run.list.path}, 1);
+	} else if (run.input.commands)
+		cli_run_stack_make(&run.own, run.cwd, (char *[]){(char[]){"commands"}}, 1);
+	else
+		cli_run_stack_make(&run.own, run.cwd, cli->words, cli->words_n);
+	if (!cli->stack_given)
 		cli->stack = run.own.base;
-	}
 	return 0;
 }
 
@@ -143,8 +172,14 @@ static int check_run(struct cli *cli)
 		cli_tell(cli, "can't find the working directory: %s", strerror(errno));
 		return CLI_USAGE;
 	}
-	/* -s NAME alone continues that stack */
-	run.repeat |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
+	/* -s NAME alone continues that stack, even if standard input is a file: a script's may be anything */
+	if (run.how.file == NULL)
+		cli_run_list_find(&run.list, NULL);
+	run.repeat |=
+		cli->stack_typed && cli->words_n == 0 && !run.input.commands && run.how.file == NULL &&
+		(run.list.path[0] == '\0' || (cli_connect(cli, CONNECT_US) == 0 &&
+					      cli_last_start_way(cli->handle, cli->stack, NULL) == JOBSTACK_BY_RUN));
+	run.how.as_is |= run.repeat;
 	if (run.repeat) {
 		cli_words_free(&run.passed);
 		JS_TRY(cli_last_start_repeat(cli, JOBSTACK_BY_RUN, cli->stack_typed ? NULL : run.cwd));
@@ -324,11 +359,6 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 			"the stack already had %" PRIu64
 			" of these names; `jobstack requeue -s %s -t done` runs them again",
 			known, r->cli->stack);
-	if (r->input.commands && r->before.pushed == 0 && pushed->skipped > 0)
-		cli_say(r->cli,
-			"%" PRIu64 " %s skipped, because the input already had the same line: to run it again, make it "
-			"different, for example by a comment at its end",
-			pushed->skipped, pushed->skipped == 1 ? "line was" : "lines were");
 	cli_say_failed(r->cli, r->now.dead);
 	if (r->now.running > 0)
 		cli_say(r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
@@ -491,6 +521,7 @@ static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;
 	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
+	const char *given = cli->stack;
 	int status, stack;
 
 	r->cli = cli;
@@ -499,10 +530,17 @@ static int push_and_run(struct cli *cli)
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
 	JS_TRY(cli_refuse_stack(cli, r->input.words, r->input.words_n));
-	if (!cli->stack_given)
+	if (!cli->stack_given || r->list.path[0] != '\0')
 		JS_TRY(cli_run_stack_find(cli, &r->own));
+	r->follows = r->list.path[0] != '\0' && (!cli->stack_given || strcmp(given, cli->stack) == 0);
+	if (cli->stack_given) { /* that of -s may have the lines of other lists, too */
+		cli->stack = given;
+		r->own.pushed = (struct jobstack_bytes){NULL, 0};
+	}
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
 	r->all_first = cli_worker_may_clash(&r->passed);
+	if (r->follows && r->own.found)
+		JS_TRY(cli_run_list_follow(cli, &r->list, 1));
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
 	if (r->input.words == NULL && isatty(r->input.fd) && count_left(&r->before) > 0) {
@@ -512,7 +550,7 @@ static int push_and_run(struct cli *cli)
 		cli_say(cli, "type one %s per line; Ctrl-D ends", r->input.commands ? "command" : "name");
 		suggest_separator(r);
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
-	} else if (!r->repeat && r->before.pushed > 0)
+	} else if (!r->repeat && !r->follows && r->before.pushed > 0)
 		cli_say(cli,
 			"this adds to the stack \"%s\" of earlier runs (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
 			" left%s); -s NAME keeps lists apart",
@@ -535,6 +573,8 @@ static int push_and_run(struct cli *cli)
 		return status;
 	if (r->started == 0 && !r->failed)
 		cli_say(cli, "stack \"%s\": nothing new to run", cli->stack);
+	if (r->follows && cli_stop == 0)
+		JS_TRY(cli_run_list_follow(cli, &r->list, 0));
 	stack = print_run_summary(r, &result);
 	cli_words_free(&r->passed);
 	return run_status(r, status, stack);
@@ -544,13 +584,17 @@ static const char about[] =
 	"Runs CMD on each FILE, or on each line of standard input, on this machine: pushes the names (each once), "
 	"starts a\njobstack-worker, and waits. To continue where it stopped, run it again, or type `jobstack run -s "
 	"NAME`. Ends with 0 if\nall entries are done, with 1 if any is dead or left.";
-static const char notes[] =
-	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
-	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "
-	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
-	"-name '*.nc' -print0 | jobstack run -0 -j 8 -- ./convert.sh {}\n  jobstack run -j 8 ./convert.sh {} ::: *.nc";
+static const char notes[] = "In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without "
+			    "extension, {..} without "
+			    "two, {/.}\nbase name without extension, {#} the entry's number, {%} the slot. Without a "
+			    "placeholder the datapath "
+			    "becomes the last\nargument. With --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} "
+			    "{1/.} their parts. Without "
+			    "CMD, the lines of FILE\nare the commands.\n\n  find . -name '*.nc' -print0 | jobstack run "
+			    "-0 -j 8 -- ./convert.sh "
+			    "{}\n  jobstack run -j 8 ./convert.sh {} ::: *.nc\n  jobstack run -j 8 <tasks.txt";
 static const struct js_opts opts = {
-	"jobstack run", "[OPTIONS] [FILE...] -- CMD ARG...  or  [OPTIONS] CMD ARG... ::: FILE...",
+	"jobstack run", "[OPTIONS] [FILE...] -- CMD ARG...  or  [OPTIONS] CMD ARG... ::: FILE...  or  [OPTIONS] <TASKS",
 	about,		table,
 	notes,		1};
 const struct cli_frame cli_run = {&opts, NULL, CLI_DIES | CLI_OFFLINE, 60 * JS_SECOND_US, check_run, push_and_run};

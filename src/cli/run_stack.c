@@ -49,9 +49,13 @@ void cli_run_stack_make(struct cli_run_stack *o, const char *dir, char *const wo
 
 int cli_run_stack_find(struct cli *cli, struct cli_run_stack *o)
 {
+	int found;
+
 	o->pushed = (struct jobstack_bytes){o->text.data, o->text.len};
 	if (o->text.failed)
 		return cli_no_memory(cli);
 	cli->stack = o->name;
-	return jobstack_of_origin(cli->handle, o->pushed, o->base, o->name, &cli->error) < 0 ? cli_fail(cli) : 0;
+	found = jobstack_of_origin(cli->handle, o->pushed, o->base, o->name, &cli->error);
+	o->found = found == 0;
+	return found < 0 ? cli_fail(cli) : 0;
 }

@@ -11,6 +11,7 @@
 struct cli_run_stack {
 	struct js_buf text;	      /* what it is for, as the ledger knows it */
 	struct jobstack_bytes pushed; /* TEXT for the push, after cli_run_stack_find; before that data is NULL */
+	int found;		      /* the stack was there */
 	char base[48];		      /* the program, as far as a stack's name can be called so: "convert.sh" */
 	char name[JOBSTACK_STACK_MAX + 1];
 };

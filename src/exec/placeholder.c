@@ -12,11 +12,12 @@
 
 int js_place_is_name(enum js_place place)
 {
-	return place >= JS_PLACE_DATAPATH && place <= JS_PLACE_BASENOEXT;
+	return place >= JS_PLACE_DATAPATH && place < JS_PLACE_NUMBER;
 }
 
 /* The placeholders of the whole name, by their enum. */
-static const char *const word[JS_PLACE_COUNT] = {NULL, "{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
+static const char *const word[JS_PLACE_COUNT] = {NULL,	  "{}",	    "{/}",  "{//}",  "{.}",    "{..}", "{...}", "{/.}",
+						 "{/..}", "{/...}", "{+.}", "{+..}", "{+...}", "{+/}", "{#}",	"{%}"};
 
 /* Returns the length of the placeholder of a field with which TEXT begins: {1}, {1/}, {1//}, {1.}, {1/.}; or 0. */
 static size_t match_field(const char *text, struct js_spot *spot)
@@ -39,8 +40,8 @@ static size_t match_field(const char *text, struct js_spot *spot)
 	return 0;
 }
 
-/* Returns the length of a placeholder that GNU parallel would replace, and nothing here does; or 0: {..}, {/..}, {+/},
- * {##}, {2..}, {-1}, {=perl=} and the like.  As text it would surprise, so it is refused. */
+/* Returns the length of a placeholder that GNU parallel would replace, and nothing here does; or 0: {##}, {0#}, {-1},
+ * {%.gz}, {=perl=} and the like.  As text it would surprise, so it is refused. */
 static size_t match_foreign(const char *text)
 {
 	size_t sign = text[0] == '{' && text[1] == '-', digits, marks;
@@ -48,6 +49,8 @@ static size_t match_foreign(const char *text)
 
 	if (strncmp(text, "{=", 2) == 0)
 		return (end = strstr(text + 2, "=}")) != NULL ? (size_t)(end - text) + 2 : 0;
+	if (strncmp(text, "{%.", 3) == 0 || strncmp(text, "{#.", 3) == 0)
+		return (end = strchr(text, '}')) != NULL ? (size_t)(end - text) + 1 : 0;
 	digits = text[0] == '{' ? strspn(text + 1 + sign, "0123456789") : 0;
 	marks = text[0] == '{' ? strspn(text + 1 + sign + digits, "./+#%") : 0;
 	return (sign ? digits : marks) > 0 && text[1 + sign + digits + marks] == '}' ? sign + digits + marks + 2 : 0;
@@ -89,8 +92,9 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 {
 	if (spot->place == JS_PLACE_COUNT)
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "%.*s is a placeholder of GNU parallel that jobstack does not have (if it is meant "
-				    "as text, choose another placeholder with -I WORD, and write WORD instead of {})",
+				    "%.*s is a placeholder of GNU parallel that jobstack does not have: let a shell "
+				    "change the name, as in `--shell -- 'f={}; echo \"${f%%.gz}\"'` (if it is meant as "
+				    "text, choose another placeholder with -I WORD, and write WORD instead of {})",
 				    (int)len, text);
 	if (spot->field == 0 || (syntax != NULL && syntax->colsep != NULL))
 		return 0;
@@ -121,16 +125,19 @@ static void split_name(const char *name, size_t len, struct parts *parts)
 		parts->dir--;
 }
 
-/* Returns where the base name's extension begins (its dot), or its end.  Dots at the beginning begin no extension. */
-static size_t find_extension(const char *name, const struct parts *parts)
+/* Returns where the last N extensions of the base name begin (the dot), or its end if there are not so many.  Dots at
+ * the beginning begin no extension. */
+static size_t find_extension(const char *name, const struct parts *parts, int n)
 {
-	size_t first = parts->start;
+	size_t first = parts->start, at = parts->end;
 	const char *dot;
 
 	while (first < parts->end && name[first] == '.')
 		first++;
-	dot = memrchr(name + first, '.', parts->end - first);
-	return dot == NULL ? parts->end : (size_t)(dot - name);
+	for (; n > 0; n--, at = (size_t)(dot - name))
+		if ((dot = memrchr(name + first, '.', at - first)) == NULL)
+			return parts->end;
+	return at;
 }
 
 /* Returns what follows the first field of NAME and its separator, or NULL after the last field. */
@@ -167,12 +174,22 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 		  const char *colsep)
 {
 	const char *name = values->datapath;
-	size_t len = values->datapath_len;
+	size_t len = values->datapath_len, dot, from;
+	/* NOEXT, its two relatives, BASENOEXT and EXT with theirs; else a large number */
+	const unsigned cut = (unsigned)spot->place - JS_PLACE_NOEXT;
 	struct parts parts;
 
 	if (spot->field > 0 && colsep != NULL)
 		select_field(&name, &len, spot->field, colsep);
 	split_name(name, len, &parts);
+	if (cut < 9) {
+		dot = find_extension(name, &parts, (int)(cut % 3) + 1);
+		from = cut < 3 ? 0 : cut < 6 ? parts.start : dot + (dot < parts.end);
+		/* a slash at the end stays: what it names has no extension to lose */
+		dot = cut >= 6 ? parts.end : cut < 3 && parts.end < len ? len : dot;
+		js_buf_add(out, name + from, dot - from);
+		return;
+	}
 	switch (spot->place) {
 	case JS_PLACE_DATAPATH: js_buf_add(out, name, len); break;
 	case JS_PLACE_BASE: js_buf_add(out, name + parts.start, parts.end - parts.start); break;
@@ -184,13 +201,9 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 		else
 			js_buf_add(out, name, parts.dir);
 		break;
-	case JS_PLACE_NOEXT: /* a slash at the end stays: what it names has no extension to lose */
-		js_buf_add(out, name, parts.end < len ? len : find_extension(name, &parts));
-		break;
-	case JS_PLACE_BASENOEXT: js_buf_add(out, name + parts.start, find_extension(name, &parts) - parts.start); break;
+	case JS_PLACE_PARENT: js_buf_add(out, name, parts.dir - (parts.dir == 1 && name[0] == '/')); break;
 	case JS_PLACE_NUMBER: js_buf_u64(out, values->entry); break;
 	case JS_PLACE_SLOT: js_buf_u64(out, values->slot); break;
-	case JS_PLACE_NONE:
-	case JS_PLACE_COUNT: break;
+	default: break;
 	}
 }

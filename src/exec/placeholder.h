@@ -28,14 +28,23 @@ struct js_template_syntax {
 	int no_pipefail;
 };
 
-/* The first five stand for the name. */
+/* All before NUMBER stand for the name.  NOEXT2 is without its last two extensions, EXT is the last one alone, and
+ * PARENT the directory, or nothing. */
 enum js_place {
 	JS_PLACE_NONE,
 	JS_PLACE_DATAPATH,
 	JS_PLACE_BASE,
 	JS_PLACE_DIR,
 	JS_PLACE_NOEXT,
+	JS_PLACE_NOEXT2,
+	JS_PLACE_NOEXT3,
 	JS_PLACE_BASENOEXT,
+	JS_PLACE_BASENOEXT2,
+	JS_PLACE_BASENOEXT3,
+	JS_PLACE_EXT,
+	JS_PLACE_EXT2,
+	JS_PLACE_EXT3,
+	JS_PLACE_PARENT,
 	JS_PLACE_NUMBER,
 	JS_PLACE_SLOT,
 	JS_PLACE_COUNT /* also: a placeholder of GNU parallel that js_place_check refuses */

@@ -36,7 +36,7 @@ struct reader {
 	const struct js_template_syntax *syntax;
 	struct js_script *script;
 	struct jobstack_error *error;
-	int named;	  /* a placeholder for the name was there, or is not needed */
+	int placed;	  /* a placeholder was there, or none is needed */
 	char quote;	  /* in which quotes it is, or '\0' */
 	const char *part; /* what opened the last part (OPEN of parts[]) */
 	const char *end;  /* where that part ends; a placeholder before it is refused */
@@ -63,7 +63,7 @@ static int put_place(struct reader *r, const struct js_spot *spot, int len)
 	places[i] = *spot;
 	js_buf_printf(&r->script->text, "%s${%zu}%s", quote, i + 1, r->quote == '\'' ? "\"'" : quote);
 	r->p += len;
-	r->named |= js_place_is_name(spot->place);
+	r->placed = 1;
 	return 0;
 }
 
@@ -133,7 +133,7 @@ int js_script_make(const char *source, const struct js_template_syntax *syntax, 
 	}
 	if (r.quote != '\0' && r.p >= r.end)
 		return js_error_set(error, JOBSTACK_EUSAGE, "the script has no closing %c", r.quote);
-	if (!r.named) {
+	if (!r.placed) {
 		while (len > 0 && strchr(" \t\n", source[len - 1]) != NULL)
 			len--;
 		/* after these a word would be another command, and the name would be run */

@@ -30,8 +30,8 @@ struct js_template {
 	struct piece *pieces;
 	size_t pieces_n, pieces_room;
 	size_t words;
-	/* a placeholder stands in the program's name; one other than {%} anywhere; one for the name, or a part of it */
-	int program_varies, varies, named;
+	/* a placeholder stands in the program's name; one other than {%} anywhere; any */
+	int program_varies, varies, placed;
 	unsigned last_field;			 /* the highest number of a field; 0: none */
 	unsigned whole;				 /* the placeholders of whole names in it, as bits */
 	enum js_pipeline pipeline;		 /* of a script for bash */
@@ -69,7 +69,7 @@ static void add_literal(struct js_template *t, const void *text, size_t len)
 static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 {
 	add_piece(t, spot, NULL, 0);
-	t->named |= js_place_is_name(spot->place);
+	t->placed = 1;
 	t->varies |= spot->place != JS_PLACE_SLOT;
 	t->program_varies |= t->words == 0;
 	t->whole |= spot->field == 0 ? 1u << spot->place : 0;
@@ -141,7 +141,7 @@ static int finish_template(struct js_template **made, int rc, struct jobstack_er
 	return 0;
 }
 
-/* Makes a command.  Without a placeholder for the name the name is appended, unless BARE. */
+/* Makes a command.  Without a placeholder the name is appended, unless BARE. */
 static int make_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, int bare, struct jobstack_error *error)
 {
@@ -156,8 +156,7 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 		rc = parse_template(*made, words[i], error);
 		end_word(*made);
 	}
-	/* a command that names the entry nowhere gets it as its last argument */
-	if (!bare && !(*made)->named) {
+	if (!bare && !(*made)->placed) {
 		add_placeholder(*made, &(struct js_spot){JS_PLACE_DATAPATH, 0});
 		end_word(*made);
 	}
@@ -376,6 +375,11 @@ enum js_pipeline js_template_pipeline(const struct js_template *made)
 int js_template_varies(const struct js_template *made)
 {
 	return made->varies;
+}
+
+int js_template_has_name(const struct js_template *made)
+{
+	return (made->whole & ((1u << JS_PLACE_NUMBER) - 1)) != 0 || made->last_field > 0;
 }
 
 /* The directory and the base name together are the whole name, but for slashes that mean nothing. */

@@ -5,13 +5,15 @@
  *   {}    the datapath (or the word given with -I)    {.}   the datapath without the extension of its base name
  *   {/}   its base name                               {/.}  the base name without extension
  *   {//}  its directory: "." if it has none           {#}   the entry's number      {%}   the slot
+ *   {+/}  the same, but nothing if it has none        {+.}  its extension, without the dot
+ *   {..} {/..} {+..}, {...} {/...} {+...}  the same with its last two or three extensions; if it has fewer, none goes
  *
  * Where a separator is given (--colsep, a string of one byte or more) a datapath has fields: {1} is the first, {1/},
  * {1//}, {1.} and {1/.} what these are of {}, {2} the second and so on, up to {999}; {} stays the whole.  A field may
  * be empty.  Without a separator {1} is {}, and {2} is refused; but with -I alone both are text.
  *
- * They may stand inside a word, and several times.  A command in which none for the name or a field stands gets the
- * datapath as its last argument.  Names are passed byte for byte: one that begins with '-' stays so (a command
+ * They may stand inside a word, and several times.  A command in which none stands gets the datapath as its last
+ * argument.  Names are passed byte for byte: one that begins with '-' stays so (a command
  * that would take it for an option is given ./{} or -- {}).
  *
  * An extension is what begins with the last dot of the base name, unless nothing but dots stands before it
@@ -95,6 +97,9 @@ enum js_pipeline js_template_pipeline(const struct js_template *made);
 
 /* Returns whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
 int js_template_varies(const struct js_template *made);
+
+/* Returns whether the name, or a part of it, stands in it. */
+int js_template_has_name(const struct js_template *made);
 
 /* Returns whether two names never expand to the same text, whatever they are: {}, {#}, or both {//} and {/} stand in
  * it. */

@@ -4,6 +4,32 @@
  */
 #include "exec/worker_options.h"
 
+/* clang-format off */
+const struct js_opt_answer js_worker_answers[] = {
+	{"exit x no-run-if-empty r i", 0, "", "this is so anyway"},
+	{"group ungroup u line-buffer lb", 0, "", "the output of each entry is printed in one piece, when it ends"},
+	{"load memfree memsuspend limit", 1, "", "the scheduler assigns CPUs and memory, and -j says how many commands run at once"},
+	{"env", 1, "", "commands have the whole environment"},
+	{"shuf", 0, "", "entries run in the order of the list, which shuf(1) can change"},
+	{"resume resume-failed retry-failed", 0, "", "the same line continues where it stopped (`jobstack requeue -s NAME` before it retries what is dead)"},
+	{"retries", 1, "--max-attempts=%", "it is called --max-attempts"},
+	{"halt halt-on-error", 1, "--max-failures=1 --max-attempts=1", "--max-failures=N pauses the stack when N entries are dead"},
+	{"results", 1, "--output=%/{#}", "logs keep the output of each entry (`jobstack logs ENTRY`), and --output writes a file for each"},
+	{"C", 1, "--colsep=%", "it is called --colsep"},
+	{"max-lines L", 1, "--max-args=%", "a line is a name"},
+	{"xargs m context-replace X", 0, "--max-args=50", "--max-args gives CMD several names"},
+	{"tagstring", 1, "--tag", "--tag prints the name before each line"},
+	{"t", 0, "-v", "-v prints more"},
+	{"interactive p", 0, "--dry-run", "--dry-run prints the command lines"},
+	{"nice", 1, "^nice -n % ", "nice stands before the line"},
+	{"delimiter d", 1, "^tr % '\\n' | ", "names are lines, or end with NUL (-0)"},
+	{"header", 1, NULL, "all lines are names, and fields have numbers: `tail -n +2 FILE | jobstack run --colsep , -- CMD {1} {2}`"},
+	{"array", 1, NULL, "the tasks of an array are names: `seq 1 5 | jobstack run --as-array -- ./job.sh`"},
+	{"pipe pipepart pipe-part", 0, NULL, "CMD gets names, not parts of the input: `split -n l/8 FILE part. && jobstack run --shell -- 'CMD <{}' ::: part.*`"},
+	{"sshlogin S sshloginfile slf return transferfile trc basefile", 1, NULL, "each host runs workers of its own: `jobstack push -s NAME -a FILE` fills a stack, and `jobstack-worker -s NAME -- CMD {}` on each host runs it"},
+	{NULL, 0, NULL, NULL}};
+/* clang-format on */
+
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")", NULL},
 	JS_WORKER_OPTIONS_OF_RUN(NULL),
@@ -33,6 +59,7 @@ static const struct js_opt table[] = {
 	{JS_WORKER_HELP, "help", NULL, "~print this help", NULL},
 	{JS_WORKER_HELP_ALL, "help-all", NULL, NULL, NULL},
 	{JS_WORKER_VERSION, "version", NULL, "~print the version", NULL},
+	{0, JS_OPT_ANSWERS, NULL, NULL, js_worker_answers},
 	{0, NULL, NULL, NULL, NULL}};
 
 const struct js_opts js_worker_opts = {
@@ -41,7 +68,8 @@ const struct js_opts js_worker_opts = {
 	"Claims entries of a stack, runs CMD on each, and records how each one ended, until nothing is left.",
 	table,
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} the datapath without\n"
-	"extension, {/.} the base name without extension, {#} the entry's number, {%} the slot. Without a\n"
+	"extension, {..} without two, {/.} the base name without extension, {#} the entry's number, {%} the slot. "
+	"Without a\n"
 	"placeholder, the datapath is the last argument. With --colsep, {1} {2} ... are the fields, and {1/} {1//}\n"
 	"{1.} {1/.} their parts. An entry with too few fields fails without being run. ${1} is not a placeholder,\n"
 	"but left to the shell. A datapath that does not begin with / is relative. With --colsep, only its\n"

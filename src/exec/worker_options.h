@@ -60,6 +60,9 @@ enum {
 	JS_WORKER_VERSION
 };
 
+/* Answers to options of GNU parallel, xargs and sbatch, for all tables that have these. */
+extern const struct js_opt_answer js_worker_answers[];
+
 /* The options of how commands are run, which `jobstack run` and `submit` have as well (no -s,
  * --help and the like), each with TAKE. */
 #define JS_WORKER_OPTIONS_OF_RUN(TAKE)                                                                                 \
@@ -68,6 +71,7 @@ enum {
 	 "process may use, but at most 4 on a login node)",                                                            \
 	 TAKE},                                                                                                        \
 		{JS_WORKER_SLOTS, "jobs", "N", NULL, TAKE}, /* as make and GNU parallel call it */                     \
+		{'P', "max-procs", "N", NULL, TAKE},	    /* as xargs calls it */                                    \
 		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
 		 "a command that takes longer gets TERM, and KILL after --grace; the entry has failed", TAKE},         \
 		{JS_WORKER_GRACE, "grace", "D", "~time from TERM to KILL (default 5s)", TAKE},                         \
@@ -79,6 +83,7 @@ enum {
 		 "~claim at most N entries at once (default: as many as the slots finish in about a second)", TAKE},   \
 		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "~end after N entries", TAKE},                             \
 		{JS_WORKER_CHDIR, "chdir", "DIR", "~run in DIR; relative names are relative to it", TAKE},             \
+		{JS_WORKER_CHDIR, "wd", "DIR", NULL, TAKE}, {JS_WORKER_CHDIR, "workdir", "DIR", NULL, TAKE},           \
 		{JS_WORKER_OUTPUT, "output", "TEMPLATE",                                                               \
 		 "write stdout of each entry to its own file; -: to the worker's stdout", TAKE},                       \
 		{JS_WORKER_ERROR, "error", "TEMPLATE", "~write stderr of each entry to its own file", TAKE},           \

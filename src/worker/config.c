@@ -92,6 +92,7 @@ struct later {
 #define A_TIME "a duration up to 366 d, such as 90, 15m or 1:30:00"
 #define A_LONG_TIME "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
 #define A_SIZE(least) "a size of at least " #least " bytes, such as 512K, 16M or 2G, or the word none"
+#define A_NUMBER_OF_SLOTS "a whole number from 1 to 256 (without it: one per CPU)"
 #define A_FILE "the name of a file, such as out/{#}"
 
 /* Takes the option KEY with its argument.  Most options only put a checked value somewhere, which the table says. Those
@@ -130,7 +131,8 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_ERROR, {JS_NAME, &later->error, 0, 0, A_FILE}},
 		{JS_WORKER_CREATES, {JS_NAME, &later->creates, 0, 0, A_FILE}},
 		{JS_WORKER_CODE_VERSION, {JS_NAME, &c->code_version, 0, 0, "a version, in words"}},
-		{JS_WORKER_SLOTS, {JS_NUMBER, &c->slots, 1, SLOTS_MAX, NULL}},
+		{JS_WORKER_SLOTS, {JS_NUMBER, &c->slots, 1, SLOTS_MAX, A_NUMBER_OF_SLOTS}},
+		{'P', {JS_NUMBER, &c->slots, 1, SLOTS_MAX, A_NUMBER_OF_SLOTS}},
 		{JS_WORKER_BATCH, {JS_NUMBER, &c->batch, 1, JOBSTACK_POP_MAX, NULL}},
 		{JS_WORKER_MAX_ENTRIES, {JS_NUMBER, &c->max_entries, 1, INT64_MAX, NULL}},
 		{JS_WORKER_MAX_DEFERS, {JS_NUMBER, &c->max_defers, 1, INT32_MAX, NULL}},
@@ -242,9 +244,13 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 		status = js_error_set(
 			error, JOBSTACK_EUSAGE,
 			"--output and --error need a placeholder such as {#}, or all entries would write to one file");
-	if (status == 0)
-		note_last_field(c);
-	return status;
+	if (status != 0)
+		return status;
+	note_last_field(c);
+	if (c->colsep.len > 0 && c->last_field == 0 && !c->persistent && js_template_has_name(c->template))
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "--colsep is for CMD with fields: write {1} {2} in it instead of {}");
+	return 0;
 }
 
 /* Decides whether packages and events are recorded.  The options come first, then the environment, then the site's

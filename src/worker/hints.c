@@ -145,6 +145,8 @@ const char *hints_of_line(const struct config *c)
 		       "of each "
 		       "pipeline counts: to make all parts count, put `set -o pipefail;` in front (then a part that "
 		       "`head` or `grep -q` cuts short fails, too)";
+	if (!c->persistent && !js_template_has_name(c->template))
+		return "CMD has {#} or {%}, so the name is not appended: write {} where CMD needs it";
 	if (program != NULL) {
 		(void)snprintf(text, sizeof(text),
 			       "{} is put into the code of %s as it is, so a datapath with blanks or quotes breaks it: "

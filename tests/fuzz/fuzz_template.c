@@ -51,7 +51,7 @@ static struct js_template_values field_of(const struct js_template_values *v, un
 static void place(struct js_buf *out, const char *what, const struct js_template_values *v)
 {
 	const char *name = v->datapath;
-	size_t len = v->datapath_len, end = len, start, dir, dot;
+	size_t len = v->datapath_len, end = len, start, dir, dot, first, want = 0;
 
 	while (end > 1 && name[end - 1] == '/')
 		end--;
@@ -61,13 +61,13 @@ static void place(struct js_buf *out, const char *what, const struct js_template
 		start = 0;
 	for (dir = start; dir > 1 && name[dir - 1] == '/';)
 		dir--;
-	for (dot = start; dot < end && name[dot] == '.';)
-		dot++;
-	for (size_t first = dot, i = dot = end; i > first; i--)
-		if (name[i - 1] == '.') {
+	for (first = start; first < end && name[first] == '.';)
+		first++;
+	for (const char *p = what; *p != '\0'; p++)
+		want += *p == '.';
+	for (size_t i = dot = end; i > first && want > 0; i--)
+		if (name[i - 1] == '.' && --want == 0)
 			dot = i - 1;
-			break;
-		}
 	if (strcmp(what, "{}") == 0)
 		add(out, name, len);
 	else if (strcmp(what, "{/}") == 0)
@@ -76,9 +76,13 @@ static void place(struct js_buf *out, const char *what, const struct js_template
 		add(out, "/", 1);
 	else if (strcmp(what, "{//}") == 0)
 		add(out, dir == 0 ? "." : name, dir == 0 ? 1 : dir);
-	else if (strcmp(what, "{.}") == 0)
+	else if (strcmp(what, "{+/}") == 0)
+		add(out, name, dir == 1 && name[0] == '/' ? 0 : dir);
+	else if (what[1] == '+')
+		add(out, name + dot + (dot < end), end - dot - (dot < end));
+	else if (what[1] == '.')
 		add(out, name, end < len ? len : dot);
-	else if (strcmp(what, "{/.}") == 0)
+	else if (what[1] == '/')
 		add(out, name + start, dot - start);
 	else
 		js_buf_printf(out, "%" PRIu64, strcmp(what, "{#}") == 0 ? v->entry : (uint64_t)v->slot);
@@ -88,7 +92,8 @@ static void place(struct js_buf *out, const char *what, const struct js_template
 static size_t longest_at(const char *text, int behind_dollar, const struct js_template_syntax *syntax,
 			 const char **found, unsigned *field)
 {
-	static const char *const all[] = {"{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
+	static const char *const all[] = {"{}",	    "{/}",  "{//}",  "{.}",    "{/.}", "{..}", "{...}", "{/..}",
+					  "{/...}", "{+.}", "{+..}", "{+...}", "{+/}", "{#}",  "{%}"};
 	size_t longest = 0, digits = strspn(text + (text[0] == '{'), "0123456789");
 
 	*field = 0;
@@ -101,7 +106,7 @@ static size_t longest_at(const char *text, int behind_dollar, const struct js_te
 			*found = all[i];
 			*field = 0;
 		}
-		if (i < 5 && text[0] == '{' && digits >= 1 && digits <= 3 && text[1] != '0' && len > longest &&
+		if (i < 13 && text[0] == '{' && digits >= 1 && digits <= 3 && text[1] != '0' && len > longest &&
 		    !behind_dollar && strncmp(text + 1 + digits, all[i] + 1, strlen(all[i] + 1)) == 0 &&
 		    (syntax->repl == NULL || syntax->colsep != NULL)) {
 			longest = len;
@@ -121,6 +126,8 @@ static int is_foreign(const char *text)
 		return 0;
 	if (text[1] == '=')
 		return strstr(text + 2, "=}") != NULL;
+	if ((text[1] == '%' || text[1] == '#') && text[2] == '.')
+		return strchr(text, '}') != NULL;
 	for (digits = 0; text[1 + minus + digits] >= '0' && text[1 + minus + digits] <= '9';)
 		digits++;
 	text += 1 + minus + digits;
@@ -129,7 +136,7 @@ static int is_foreign(const char *text)
 	return text[marks] == '}' && (minus == 1 ? digits > 0 : marks > 0);
 }
 
-/* TEXT expanded; gives whether a placeholder for the name stood in it; -1: a field without a separator, or a
+/* TEXT expanded; gives whether a placeholder stood in it; -1: a field without a separator, or a
  * placeholder of GNU parallel. */
 static int expand(struct js_buf *out, const char *text, const struct js_template_syntax *syntax,
 		  const struct js_template_values *v)
@@ -154,7 +161,7 @@ static int expand(struct js_buf *out, const char *text, const struct js_template
 		if (field > 0 && syntax->colsep != NULL)
 			of = field_of(v, field, syntax->colsep);
 		place(out, found, &of);
-		named |= found[1] != '#' && found[1] != '%';
+		named = 1;
 		p += longest;
 	}
 	return named;

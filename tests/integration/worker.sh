@@ -470,7 +470,7 @@ is '... by bash, or as --shell=PROGRAM says' "$(for s in bash /bin/dash; do jobs
 	$'1 2 3 bash\n{1..3} /bin/dash\n1 2 3'
 is '... by a shell' "$(cat lines.1 lines.2; outcomes lines | tr '\n' ' ')" $'A  B\n2\n1 1 done 0 - 2 1 done 0 - 3 1 failed 7 - '
 like 'show has the line to type' "$(jobstack show -s lines 3)" "bash -c 'exit 7'"
-check 'a line of disBatch that is no command' says 2 'line 2 is a #DISBATCH line' sh -c 'printf "true\n#DISBATCH BARRIER\nfalse\n" | jobstack push --commands -s lines'
+check 'a line of disBatch that is no command' says 2 'line 2, #DISBATCH BARRIER, is not supported' sh -c 'printf "true\n#DISBATCH BARRIER\nfalse\n" | jobstack push --commands -s lines'
 check 'a line with a NUL' says 1 'line 1 was refused: it has a NUL byte' sh -c 'printf "echo \0x\n" | jobstack push --commands -s lines'
 check 'a line that is too long' says 1 'line 1 was refused: it is 32769 bytes' sh -c 'printf "%032769d\n" 1 | jobstack push --commands -s lines'
 for w in '-- true' '--shell' '--persistent' '-I x' '--colsep ,'; do

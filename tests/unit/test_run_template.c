@@ -113,6 +113,24 @@ static void test_names(void **state)
 	expect_text("{ } {x} {#", "n", "{ } {x} {#");
 }
 
+/* Two and three extensions, and what is left: as parallel --plus has them, but for dots at the beginning. */
+static void test_extensions(void **state)
+{
+	static const char *const rows[][2] = {
+		{"README.csv.gz", "README|README.csv.gz|README|README.csv.gz|gz|csv.gz||"},
+		{"d.x/a.b.c.d", "d.x/a.b|d.x/a|a.b|a|d|c.d|b.c.d|d.x"},
+		{"/d/x", "/d/x|/d/x|x|x||||/d"},
+		{"/x.y", "/x.y|/x.y|x.y|x.y|y|||"},
+		{".a.b", ".a.b|.a.b|.a.b|.a.b|b|||"},
+		{"a/b.c.d/", "a/b.c.d/|a/b.c.d/|b|b.c.d|d|c.d||a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		expect_text("{..}|{...}|{/..}|{/...}|{+.}|{+..}|{+...}|{+/}", rows[i][0], rows[i][1]);
+	expect_text("{1..}-{1+/}", "a/b.c.d", "a/b-a");
+}
+
 static void test_commands(void **state)
 {
 	(void)state;
@@ -121,7 +139,7 @@ static void test_commands(void **state)
 	expect_argv(NULL, (char *[]){"cmd", "-v", NULL}, "-rf", (const char *[]){"cmd", "-v", "-rf", NULL});
 	expect_argv(NULL, (char *[]){"cmd", NULL}, "a b", (const char *[]){"cmd", "a b", NULL});
 	expect_argv(NULL, (char *[]){"cmd", "--n={#}", "{%}", NULL}, "f",
-		    (const char *[]){"cmd", "--n=18446744073709551615", "12", "f", NULL});
+		    (const char *[]){"cmd", "--n=18446744073709551615", "12", NULL});
 	expect_argv(NULL, (char *[]){"cmd", "", "", "{}", "", NULL}, "f",
 		    (const char *[]){"cmd", "", "", "f", "", NULL});
 	expect_argv(NULL, (char *[]){"{}", NULL}, "./prog", (const char *[]){"./prog", NULL});
@@ -327,9 +345,8 @@ static void test_fields_of_commands(void **state)
 /* What GNU parallel replaces never passes as text, and what only looks like it does. */
 static void test_foreign(void **state)
 {
-	static const char *const foreign[] = {"{..}",	"{...}", "{/..}", "{/...}", "{+/}",	   "{+.}",   "{+..}",
-					      "{+...}", "{+}",	 "{##}",  "{%%}",   "{-1}",	   "{-2/.}", "{1..}",
-					      "{2+/}",	"{0#}",	 "{00%}", "x{..}y", "{= s/a/b/ =}"};
+	static const char *const foreign[] = {"{....}", "{/./}", "{+}",	   "{##}",	   "{%%}",   "{-1}", "{-2/.}",
+					      "{0#}",	"{00%}", "x{+#}y", "{= s/a/b/ =}", "{%.gz}", "{#.x}"};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_template *t;
 
@@ -346,8 +363,8 @@ static void test_foreign(void **state)
 		words[1] = (char *)(uintptr_t)foreign[i];
 		expect_argv("W", words, "f", (const char *[]){"echo", foreign[i], "f", NULL});
 	}
-	expect_text("{1..3} {a..z} {,3} {} {print $1} {\"a\":1} {=a} {-} {} ${..} $${##} {", "f",
-		    "{1..3} {a..z} {,3} f {print $1} {\"a\":1} {=a} {-} f ${..} $${##} {");
+	expect_text("{1..3} {a..z} {,3} {} {print $1} {\"a\":1} {=a} {-} {} ${....} $${##} {", "f",
+		    "{1..3} {a..z} {,3} f {print $1} {\"a\":1} {=a} {-} f ${....} $${##} {");
 }
 
 static void test_colsep(void **state)
@@ -401,17 +418,12 @@ static void test_separates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_separates),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_program),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_env),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_fields_of_commands),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_colsep),
+		cmocka_unit_test(test_separates),  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_extensions), cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_program),	   cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_any_bytes),  cmocka_unit_test(test_env),
+		cmocka_unit_test(test_fields),	   cmocka_unit_test(test_fields_of_commands),
+		cmocka_unit_test(test_foreign),	   cmocka_unit_test(test_colsep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
