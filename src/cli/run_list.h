@@ -9,6 +9,8 @@
 
 #include <limits.h>
 
+#include <limits.h>
+
 struct cli_run_list {
 	char path[PATH_MAX];	/* of the file; "": there is none */
 	int is_typed;		/* a person said that its lines are commands */

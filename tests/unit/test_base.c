@@ -525,22 +525,14 @@ static void busy_clocks(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
-					   cmocka_unit_test(rounded_durations),
-					   cmocka_unit_test(numbers),
-					   cmocka_unit_test(clock_texts),
-					   cmocka_unit_test(first_error_wins),
-					   cmocka_unit_test(errors_have_reasons),
-					   cmocka_unit_test(buffers),
-					   cmocka_unit_test(options),
-					   cmocka_unit_test(many_options),
-					   cmocka_unit_test(near_words),
-					   cmocka_unit_test(option_spec),
-					   cmocka_unit_test(files),
-					   cmocka_unit_test(characters),
-					   cmocka_unit_test(bars),
-					   cmocka_unit_test(busy_clocks),
-					   cmocka_unit_test(usage_unknown)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),	       cmocka_unit_test(rounded_durations),
+					   cmocka_unit_test(numbers),	       cmocka_unit_test(clock_texts),
+					   cmocka_unit_test(first_error_wins), cmocka_unit_test(errors_have_reasons),
+					   cmocka_unit_test(buffers),	       cmocka_unit_test(options),
+					   cmocka_unit_test(many_options),     cmocka_unit_test(near_words),
+					   cmocka_unit_test(option_spec),      cmocka_unit_test(files),
+					   cmocka_unit_test(characters),       cmocka_unit_test(bars),
+					   cmocka_unit_test(busy_clocks),      cmocka_unit_test(usage_unknown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
