@@ -11,6 +11,7 @@
 #include "show/words.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ void cli_run_list_find(struct cli_run_list *list, const char *file)
 	const char *path = file == NULL || strcmp(file, "-") == 0 ? "/proc/self/fd/0" : file;
 	struct stat st;
 
+	_Static_assert(sizeof(list->path) >= PATH_MAX, "realpath writes that much");
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || realpath(path, list->path) == NULL)
 		list->path[0] = '\0';
 }

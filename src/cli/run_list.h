@@ -7,14 +7,12 @@
 
 #include "cli/input.h"
 
-#include <limits.h>
-
-#include <limits.h>
+#define CLI_LIST_PATH_SIZE 4096 /* PATH_MAX, which is not in C17 */
 
 struct cli_run_list {
-	char path[PATH_MAX];	/* of the file; "": there is none */
-	int is_typed;		/* a person said that its lines are commands */
-	struct cli_lines lines; /* all that it has now, as they are pushed */
+	char path[CLI_LIST_PATH_SIZE]; /* of the file; "": there is none */
+	int is_typed;		       /* a person said that its lines are commands */
+	struct cli_lines lines;	       /* all that it has now, as they are pushed */
 };
 
 /* Finds the regular file that FILE (of -a, or NULL) or standard input is, and sets LIST->path, or "". */
