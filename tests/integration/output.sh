@@ -187,7 +187,7 @@ timeout 300 jobstack logs -s follow -f 2 >silent 2>&1 &
 silent=$!
 touch follow.silent
 check 'logs -f: what the next command prints is not in it' wait "$silent"
-is '...' "$(grep -v 'no output yet' silent)" 'jobstack logs: entry 2 printed nothing' # perhaps it had to wait first
+is '...' "$(grep -v 'no output yet' silent)" 'jobstack logs: entry 2 (/silent) printed nothing' # perhaps it had to wait first
 wait
 is '... the other streams' "$(cat said.2)" $'err 1\nerr 2'
 is 'logs -f of what has ended' "$(jobstack logs -s follow -f 3 2>/dev/null)" after

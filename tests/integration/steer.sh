@@ -35,7 +35,7 @@ for command in 'set max-running=1' pause resume 'cancel --all' 'drop --yes' 'pru
 	check "no such stack: $command" says 2 'there is no stack "nosuch"' jobstack ${command%% *} -s nosuch ${command#"${command%% *}"}
 	check "no stack's name: $command" says 2 "not a valid stack" jobstack ${command%% *} -s 'a/b' ${command#"${command%% *}"}
 done
-for command in pause resume drop; do
+for command in pause resume; do
 	check "unexpected argument: $command" says 2 'unexpected argument' jobstack $command -s words words words
 	check "no such option: $command" says 2 'no option --nosuch' jobstack $command -s words --nosuch
 done
