@@ -23,7 +23,7 @@ table() {
 	cat <<'END'
 # the word is a stack
 list work -t ready|0|two\.nc
-logs work -t all|1|entry 1 has not run yet
+logs work -t all|1|entry 1 .*has not run yet
 show work 2|0|datapath  two\.nc
 show work two.nc|0|datapath  two\.nc
 requeue work --dry-run|1|0 would be requeued
@@ -63,7 +63,7 @@ show /d/one.nc|0|entry     1
 list /d/both|0|/d/both
 requeue 2|1|entry 2 \(two\.nc\) is refused
 kill 2|1|entry 2 is not running
-logs 2|1|entry 2 has not run yet
+logs 2|1|entry 2 .*has not run yet
 cancel 2|2|name the stack
 set 17|2|"17" is not KEY=VALUE
 close 2|2|entry 2 was never popped
