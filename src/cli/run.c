@@ -529,7 +529,8 @@ static int push_and_run(struct cli *cli)
 		return print_commands(r);
 	if (cli->handle == NULL)
 		JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
-	JS_TRY(cli_refuse_stack(cli, r->input.words, r->input.words_n));
+	if (r->input.words != NULL)
+		JS_TRY(cli_refuse_stack(cli, r->input.words, r->input.words_n));
 	if (cli->words_n == 1 && strchr(cli->words[0], '/') == NULL && !js_child_is_in_path(cli->words[0]))
 		JS_TRY(cli_refuse_stack(cli, cli->words, 1));
 	if (!cli->stack_given || r->list.path[0] != '\0')
