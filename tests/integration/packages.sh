@@ -90,7 +90,7 @@ rm lib/sitecustomize.py
 
 # ---- commands that write into the FIFO themselves; a command that reuses every descriptor number
 cat >bad.py <<-'END'
-	import os, sys, snow
+	import os, select, sys, time, snow
 	place = os.environ["PYTHONPATH"].split(":")[0] + "/fifo"
 	fd = os.open(place, os.O_WRONLY | os.O_NONBLOCK)
 	def put(data):
@@ -105,7 +105,10 @@ cat >bad.py <<-'END'
 	elif sys.argv[1] == "2":
 	    for i in range(10000):
 	        put(b"2.1\tnone%d\n" % i)
-	else:
+	else: # a full FIFO loses what is written into it, so this one waits until the floods are over and there is room
+	    while not (os.path.exists("over.1") and os.path.exists("over.2")):
+	        time.sleep(0.02)
+	    select.select([], [fd], [])
 	    os.closerange(3, 256)
 	    fds = [os.open("own%d" % i, os.O_CREAT | os.O_WRONLY) for i in range(200)]
 	    for f in fds:
@@ -113,10 +116,10 @@ cat >bad.py <<-'END'
 	    import icy
 	    for f in fds:
 	        os.write(f, b"file\n")
+	open("over." + sys.argv[1], "w")
 END
-# one after the other: a full FIFO loses what is written into it, and the third command's import shall count
 numbered 1 3 | sed 's/.*\([0-9]\)$/\1/' | jobstack push -q -s bad >/dev/null
-check 'commands that flood the FIFO' worker -s bad --packages -- python3 bad.py {}
+check 'commands that flood the FIFO' worker -s bad --packages --slots 2 -- python3 bad.py {}
 is '... end as they are' "$(jobstack list -s bad -t done -o entry | tr '\n' ' ')" '1 2 3 '
 is '... are counted still' "$(packages bad | grep -o 'ice 0.9 1;')" 'ice 0.9 1;'
 is '... and their files are whole' "$(cat own* | sort | uniq -c | tr -s ' \n' ' ')" ' 200 file 200 whole '
